@@ -1,0 +1,1 @@
+"""Shared by every system: errors, evidence, budgets, progress, files. Imports nothing else of burnish."""
