@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "numpy.hpp"
+#include "pytypes.hpp"
 #include "reduce.hpp"
 #include "views.hpp"
 
@@ -28,13 +29,24 @@ void drop_buffer(ReduceBuffer *buffer) {
 
 namespace {
 
-// Objects of a value parameter: the plain value, or what a future brought.
-PyObject *value_object(Launch *l, uint32_t i) {
+// The color of a point: an int, or a tuple in more than one dimension.
+PyObject *color_object(const Launch *l, int64_t point) {
+    if (l->domain_rank <= 1) return PyLong_FromLongLong(point);
+    PyObject *color = PyTuple_New(l->domain_rank);
+    for (int d = l->domain_rank - 1; color && d >= 0; --d) {
+        PyTuple_SET_ITEM(color, d, PyLong_FromLongLong(point % l->domain_shape[d]));
+        point /= l->domain_shape[d];
+    }
+    return color;
+}
+
+// Objects of a value parameter: the plain value, what a future brought, or the color where `each` was given.
+PyObject *value_object(TaskRecord *t, uint32_t i) {
+    Launch *l = t->launch;
     FutureState *f = i < l->futures_in.size() ? l->futures_in[i] : nullptr;
-    if (!f) return Py_NewRef(l->scalars[i].object);
-    if (f->type == 'd') return PyFloat_FromDouble(f->value.f);
-    if (f->type == 'q') return PyLong_FromLongLong(f->value.i);
-    return Py_NewRef(f->value.object);
+    if (f) return future_value(f);
+    PyObject *value = l->scalars[i].object;
+    return Py_IS_TYPE(value, types().projection) ? color_object(l, t->point) : Py_NewRef(value);
 }
 
 // Buffers of one task, allocated and filled with identities when its body starts.
@@ -109,9 +121,7 @@ PyObject *field_object(TaskRecord *t, RegionNode *node, int field, Privilege p, 
 }
 
 const Resolved &resolved_for(const TaskDef *task, uint16_t param, const Root *root) {
-    for (const auto &r : task->resolved[param])
-        if (r.layout == root->layout) return r;
-    std::abort();  // resolved at launch
+    return *task->resolved[param]->find(root->layout);  // resolved at launch
 }
 
 // One attribute per field; reused between runs where all fields are dense and not reduced.
@@ -192,7 +202,7 @@ RecordState run_python(Context &context, TaskRecord *t) {
     if (!ok) PyErr_NoMemory();
     for (; ok && made < n; ++made) {
         if (task->params[made].kind == ParamKind::Value) {
-            args[made] = value_object(l, static_cast<uint32_t>(value++));
+            args[made] = value_object(t, static_cast<uint32_t>(value++));
         } else {
             RegionNode *node = t->nodes[region++];
             const Resolved &r = resolved_for(task, static_cast<uint16_t>(made), node->root);
@@ -381,6 +391,33 @@ FutureState *new_future(char type) {
     auto *f = new FutureState;
     f->type = type;
     return f;
+}
+
+PyObject *future_value(const FutureState *f) {
+    if (f->type == 'd') return PyFloat_FromDouble(f->value.f);
+    if (f->type == 'q') return PyLong_FromLongLong(f->value.i);
+    return Py_NewRef(f->value.object);
+}
+
+// A task whose predicate is false does nothing; its future, if any, holds None.
+bool skipped(TaskRecord *t) {
+    FutureState *p = t->launch->predicate;
+    if (!p) return false;
+    bool run;
+    if (p->type == 'd') run = p->value.f != 0;
+    else if (p->type == 'q') run = p->value.i != 0;
+    else {
+        PyGILState_STATE gil = PyGILState_Ensure();
+        int truth = PyObject_IsTrue(p->value.object);
+        if (truth < 0) PyErr_Clear();
+        run = truth != 0;
+        if (!run && t->future) {
+            t->future->value.object = Py_NewRef(Py_None);
+            t->future->ready.store(true);
+        }
+        PyGILState_Release(gil);
+    }
+    return !run;
 }
 
 void drop_future(FutureState *f) {

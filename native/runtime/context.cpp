@@ -44,15 +44,17 @@ Context::Context(Options options) : options_(options), thread_(std::this_thread:
     scheduler_->shuffle(options_.chaos);
 }
 
-Context::~Context() {
-    scheduler_.reset();  // joins; the caller released the GIL
-}
+Context::~Context() = default;
+
+void Context::join() { scheduler_.reset(); }
 
 Launch *Context::new_launch(TaskDef *task, uint32_t n_scalars) {
     Launch *l = launches_.take();
     l->task = task;
     l->refs.store(0, std::memory_order_relaxed);
     l->plan = nullptr;
+    l->predicate = nullptr;
+    l->domain_rank = 0;
     l->n_scalars = n_scalars;
     l->scalars = n_scalars <= 8 ? l->inline_scalars : new Scalar[n_scalars];
     l->owns_objects = false;
@@ -129,7 +131,7 @@ RecordState Context::run(TaskRecord *t, int self) {
     uint64_t start = options_.profile ? now_ns() : 0;
     RecordState state = RecordState::Done;
     switch (t->kind) {
-        case RecordKind::Task: state = run_body(*this, t, self); break;
+        case RecordKind::Task: state = skipped(t) ? RecordState::Done : run_body(*this, t, self); break;
         case RecordKind::Fold: run_fold(*static_cast<FoldWork *>(t->launch->work)); break;
         case RecordKind::Native: {
             struct Native {
@@ -194,6 +196,8 @@ void Context::recycle() {
         for (FutureState *f : l->futures_in)
             if (f) drop_future(f);
         l->futures_in.clear();
+        if (l->predicate) drop_future(l->predicate);
+        l->owned_nodes.reset();
         if (l->scalars != l->inline_scalars) delete[] l->scalars;
         if (l->free_work) l->free_work(l->work);
         launches_.give(l);
@@ -205,6 +209,15 @@ void Context::recycle() {
 bool Context::wait_record(User user) {
     std::function<bool()> done = [user] {
         return user.rec->gen != user.gen || user.rec->state.load(std::memory_order_acquire) != RecordState::Waiting;
+    };
+    return scheduler_->help_until(done);
+}
+
+bool Context::wait_record_for(User user, double seconds) {
+    auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    std::function<bool()> done = [user, until] {
+        return user.rec->gen != user.gen || user.rec->state.load(std::memory_order_acquire) != RecordState::Waiting ||
+               std::chrono::steady_clock::now() > until;
     };
     return scheduler_->help_until(done);
 }

@@ -64,6 +64,7 @@ class Context {
    public:
     explicit Context(Options options);
     ~Context();
+    void join();  // stops the threads; without the GIL
 
     // ---- launching (launching thread, GIL held) ----
     // Starts one task record; the caller fills nodes and scalars, then calls issue().
@@ -82,6 +83,7 @@ class Context {
 
     // ---- waiting ----
     bool wait_record(User user);       // false: interrupted by a signal, Python exception set
+    bool wait_record_for(User user, double seconds);  // also true when the time is over
     bool wait_host(TaskRecord *t);
     bool wait_all();
     bool throttle();                   // keeps the window; false: Python exception set
@@ -103,6 +105,7 @@ class Context {
     Scheduler &scheduler() { return *scheduler_; }
     const Options &options() const { return options_; }
     Counters counters;
+    std::vector<Requirement> scratch_requirements;
     std::vector<std::pair<uint64_t, uint64_t>> edge_log;
     std::vector<std::pair<uint64_t, std::string>> node_log;
     std::vector<std::vector<TimelineEvent>> timeline;  // per worker
@@ -171,6 +174,8 @@ void finish_poisoned(TaskRecord *t);  // its future fails with it
 
 // Futures: references may be dropped by any thread, values are freed by the launching one.
 FutureState *new_future(char type);
+PyObject *future_value(const FutureState *f);  // GIL held; new reference
+bool skipped(TaskRecord *t);
 void drop_future(FutureState *f);
 void free_futures();  // GIL held
 

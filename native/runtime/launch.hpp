@@ -2,6 +2,7 @@
 #pragma once
 #include <Python.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -60,13 +61,13 @@ struct Param {
 
 struct IndexPlan {
     std::vector<uint64_t> key;
-    int64_t points = 0;
+    int64_t points = 0, domain_volume = 0;
+    std::vector<int64_t> domain_shape;
     uint16_t n_args = 0;
     std::vector<RegionNode *> nodes;      // points x n_args
     std::vector<int32_t> colors;          // row-major color of each point (edges may skip some)
     std::vector<Requirement> requirements;
     std::vector<Root *> roots;
-    uint64_t token_lo = 0, token_hi = 0;  // parametric token without operands
 };
 
 // Requirements of one parameter for one field layout.
@@ -74,6 +75,31 @@ struct Resolved {
     uint32_t layout = 0;
     std::vector<Requirement> requirements;
     std::vector<std::pair<int, Privilege>> fields;  // (field, privilege) in declaration order
+};
+
+// The layouts one parameter has met. Grows on the launching thread while workers read.
+class ResolvedTable {
+   public:
+    const Resolved *find(uint32_t layout) const {
+        for (const auto &slot : slots_) {
+            const Resolved *r = slot.load(std::memory_order_acquire);
+            if (!r || r->layout == layout) return r;
+        }
+        return nullptr;
+    }
+    const Resolved *add(std::unique_ptr<Resolved> r) {  // null when full
+        for (auto &slot : slots_)
+            if (!slot.load(std::memory_order_relaxed)) {
+                owned_.push_back(std::move(r));
+                slot.store(owned_.back().get(), std::memory_order_release);
+                return owned_.back().get();
+            }
+        return nullptr;
+    }
+
+   private:
+    std::array<std::atomic<const Resolved *>, 64> slots_{};
+    std::vector<std::unique_ptr<Resolved>> owned_;
 };
 
 struct TaskDef {
@@ -92,7 +118,7 @@ struct TaskDef {
     bool idempotent = false;
     bool deterministic = true;
     uint64_t code_hash = 0;
-    std::vector<std::vector<Resolved>> resolved;  // per parameter, per layout seen
+    std::vector<std::unique_ptr<ResolvedTable>> resolved;  // per parameter
     std::vector<std::unique_ptr<IndexPlan>> plans;
     // totals for --explain
     uint64_t launches = 0, points = 0;
@@ -110,6 +136,10 @@ struct Launch {
     Scalar *scalars = nullptr;
     bool owns_objects = false;  // scalars are Python objects to be released with the GIL held
     std::vector<FutureState *> futures_in;  // by value parameter, null where it is a plain value
+    FutureState *predicate = nullptr;       // bodies run only if it holds a true value
+    std::unique_ptr<RegionNode *[]> owned_nodes;
+    uint8_t domain_rank = 0;
+    int64_t domain_shape[kMaxDim] = {};
     void *work = nullptr;                   // fold, fill or native work of internal records
     void (*free_work)(void *) = nullptr;
     Launch *next_free = nullptr;
