@@ -1,0 +1,635 @@
+// From Python call to issued records: argument decoding, resolution, checks, index-launch plans.
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "numpy.hpp"
+#include "pytypes.hpp"
+
+namespace burnish::runtime {
+
+std::vector<TaskDef *> &task_registry() {
+    static std::vector<TaskDef *> tasks;
+    return tasks;
+}
+
+Context *context_or_start() {
+    if (Context *c = current()) return c;
+    PyObject *result = PyObject_CallNoArgs(types().start);
+    if (!result) return nullptr;
+    Py_DECREF(result);
+    return current();
+}
+
+bool check_thread(Context *c) {
+    if (c->thread() == std::this_thread::get_id()) return true;
+    raise("thread", PyTuple_New(0));
+    return false;
+}
+
+const Resolved *resolve(TaskDef *task, uint16_t param, Root *root) {
+    if (const Resolved *known = task->resolved[param]->find(root->layout)) return known;
+    auto made = std::make_unique<Resolved>();
+    Resolved &r = *made;
+    r.layout = root->layout;
+    const Param &p = task->params[param];
+    uint16_t arg = static_cast<uint16_t>(
+        std::find(task->region_params.begin(), task->region_params.end(), param) - task->region_params.begin());
+    uint64_t used = 0;
+    for (const auto &d : p.declared) {
+        Requirement q{arg, d.privilege, d.op, 0};
+        std::vector<int> fields;
+        if (d.fields.empty())
+            for (size_t f = 0; f < root->fields.size(); ++f) fields.push_back(static_cast<int>(f));
+        for (const auto &name : d.fields) {
+            size_t f = 0;
+            while (f < root->fields.size() && root->fields[f].name != name) ++f;
+            if (f == root->fields.size()) {
+                raise("field", Py_BuildValue("(OisN)", task->fn ? task->fn : Py_None, param, name.c_str(),
+                                             region_object(root->region)));
+                return nullptr;
+            }
+            fields.push_back(static_cast<int>(f));
+        }
+        for (int f : fields) {
+            q.mask |= uint64_t{1} << f;
+            r.fields.emplace_back(f, d.privilege);
+        }
+        if (used & q.mask) {
+            raise("field_twice", Py_BuildValue("(Oi)", task->fn ? task->fn : Py_None, param));
+            return nullptr;
+        }
+        used |= q.mask;
+        r.requirements.push_back(q);
+    }
+    const Resolved *stored = task->resolved[param]->add(std::move(made));
+    if (!stored) PyErr_SetString(PyExc_RuntimeError, "one task parameter met more than 64 different field layouts");
+    return stored;
+}
+
+namespace {
+
+bool conflicting(const Requirement &a, const Requirement &b) {
+    if (!(a.mask & b.mask)) return false;
+    if (a.privilege == Privilege::Read && b.privilege == Privilege::Read) return false;
+    return !(a.privilege == Privilege::Reduce && b.privilege == Privilege::Reduce && a.op == b.op);
+}
+
+// Values that can be shared with a running task as they are.
+bool immutable(PyObject *o) {
+    PyTypeObject *t = Py_TYPE(o);
+    return t == &PyFloat_Type || t == &PyLong_Type || t == &PyUnicode_Type || t == &PyBool_Type || o == Py_None ||
+           t == &PyBytes_Type || t == &PyComplex_Type || t == types().projection;
+}
+
+// Stores one value argument in the launch: a plain value, or the future it comes from.
+bool store_value(TaskObject *self, Launch *l, uint32_t i, uint16_t param, PyObject *arg) {
+    TaskDef *task = self->def;
+    if (Py_IS_TYPE(arg, types().future)) {
+        FutureState *f = reinterpret_cast<FutureObject *>(arg)->state;
+        f->refs.fetch_add(1);
+        if (l->futures_in.size() < l->n_scalars) l->futures_in.resize(l->n_scalars);
+        l->futures_in[i] = f;
+        l->scalars[i].object = nullptr;
+        return true;
+    }
+    char type = task->params[param].scalar_type;
+    if (type == 'd') {
+        l->scalars[i].f = PyFloat_AsDouble(arg);
+        return !(l->scalars[i].f == -1.0 && PyErr_Occurred());
+    }
+    if (type == 'q') {
+        l->scalars[i].i = PyLong_AsLongLong(arg);
+        return !(l->scalars[i].i == -1 && PyErr_Occurred());
+    }
+    PyObject *value = immutable(arg) ? Py_NewRef(arg)
+                                     : PyObject_CallFunction(types().value, "OiO", task->fn ? task->fn : Py_None,
+                                                             static_cast<int>(param), arg);
+    l->scalars[i].object = value;
+    return value != nullptr;
+}
+
+Launch *fill_launch(Context *c, TaskObject *self, PyObject *const *args) {
+    TaskDef *task = self->def;
+    Launch *l = c->new_launch(task, static_cast<uint32_t>(task->value_params.size()));
+    l->owns_objects = task->body == BodyKind::Python;
+    if (l->owns_objects)
+        for (uint32_t i = 0; i < l->n_scalars; ++i) l->scalars[i].object = nullptr;
+    for (uint32_t i = 0; i < l->n_scalars; ++i) {
+        uint16_t param = task->value_params[i];
+        if (!store_value(self, l, i, param, args[param])) {
+            l->refs.store(1);
+            c->release_launch(l);
+            return nullptr;
+        }
+    }
+    l->site = c->site_here();
+    return l;
+}
+
+// Makes the buffers of the reductions among `requirements` (null-terminated), or null if there are none.
+ReduceBuffer **make_buffers(const std::vector<Requirement> &requirements, RegionNode *const *nodes) {
+    size_t n = 0;
+    for (const auto &q : requirements) n += q.privilege == Privilege::Reduce;
+    if (!n) return nullptr;
+    auto **buffers = new ReduceBuffer *[n + 1];
+    size_t k = 0;
+    for (const auto &q : requirements)
+        if (q.privilege == Privilege::Reduce) {
+            auto *b = new ReduceBuffer;
+            b->node = nodes[q.arg];
+            b->mask = q.mask;
+            b->op = q.op;
+            buffers[k++] = b;
+        }
+    buffers[k] = nullptr;
+    return buffers;
+}
+
+void link_futures(Context *c, TaskRecord *t, Launch *l) {
+    for (FutureState *f : l->futures_in)
+        if (f) c->depend_on(t, f->producer, true);
+    if (l->predicate) c->depend_on(t, l->predicate->producer, true);
+}
+
+void start_future(TaskRecord *t, TaskDef *task) {
+    t->future = new_future(task->return_type);
+    t->future->producer = User(t);
+}
+
+bool check_open_hosts(Root *root) {
+    if (!root->open_hosts) return true;
+    raise("host_open", Py_BuildValue("(N)", region_object(root->region)));
+    return false;
+}
+
+void analyse(Context *c, TaskRecord *t, const std::vector<Requirement> &requirements, bool predicated) {
+    size_t k = 0;
+    for (const auto &q : requirements) {
+        ReduceBuffer *buffer = q.privilege == Privilege::Reduce ? t->buffers[k++] : nullptr;
+        // A predicated task may leave the old contents in place.
+        Privilege p = predicated && q.privilege == Privilege::Write ? Privilege::ReadWrite : q.privilege;
+        c->require(t, t->nodes[q.arg], p, q.op, q.mask, buffer);
+    }
+}
+
+bool argument_error(TaskDef *task, uint16_t param, PyObject *arg) {
+    raise("argument", Py_BuildValue("(OiO)", task->fn ? task->fn : Py_None, param, arg));
+    return false;
+}
+
+bool check_alias(TaskDef *task, const std::vector<Requirement> &requirements, RegionNode *const *nodes) {
+    for (size_t i = 0; i < requirements.size(); ++i)
+        for (size_t j = i + 1; j < requirements.size(); ++j) {
+            const Requirement &a = requirements[i], &b = requirements[j];
+            RegionNode *x = nodes[a.arg], *y = nodes[b.arg];
+            if (x->root != y->root || a.arg == b.arg || !conflicting(a, b) || !x->root->overlap(x, y)) continue;
+            raise("alias", Py_BuildValue("(OiNiNL)", task->fn ? task->fn : Py_None, task->region_params[a.arg],
+                                         region_object(x), task->region_params[b.arg], region_object(y),
+                                         static_cast<long long>(overlap_volume(*x->space, *y->space))));
+            return false;
+        }
+    return true;
+}
+
+}  // namespace
+
+PyObject *launch_single(TaskObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    TaskDef *task = self->def;
+    Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+    size_t n = task->params.size();
+    if (kwnames || nargs != static_cast<Py_ssize_t>(n)) {
+        PyObject *positional = PyTuple_New(nargs), *keywords = PyDict_New();
+        for (Py_ssize_t i = 0; i < nargs; ++i) PyTuple_SET_ITEM(positional, i, Py_NewRef(args[i]));
+        for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); ++i)
+            PyDict_SetItem(keywords, PyTuple_GET_ITEM(kwnames, i), args[nargs + i]);
+        PyObject *bound = PyObject_CallFunction(types().bind, "ONN", task->fn ? task->fn : Py_None, positional, keywords);
+        if (!bound) return nullptr;
+        PyObject *result = PyTuple_GET_SIZE(bound) == static_cast<Py_ssize_t>(n)
+                               ? launch_single(self, &PyTuple_GET_ITEM(bound, 0), n, nullptr)
+                               : nullptr;
+        Py_DECREF(bound);
+        return result;
+    }
+    Context *c = context_or_start();
+    if (!c || !check_thread(c)) return nullptr;
+    if (task->inner) {
+        PyObject *tuple = PyTuple_New(nargs);
+        for (Py_ssize_t i = 0; i < nargs; ++i) PyTuple_SET_ITEM(tuple, i, Py_NewRef(args[i]));
+        return PyObject_CallFunction(types().inner, "ON", self, tuple);
+    }
+    RegionNode *nodes_stack[kInlineArgs];
+    size_t n_regions = task->region_params.size();
+    std::unique_ptr<RegionNode *[]> nodes_heap(n_regions > kInlineArgs ? new RegionNode *[n_regions] : nullptr);
+    RegionNode **nodes = nodes_heap ? nodes_heap.get() : nodes_stack;
+    const Resolved *resolved[64];
+    if (n_regions > 64) {
+        PyErr_SetString(PyExc_TypeError, "a task takes at most 64 region arguments");
+        return nullptr;
+    }
+    size_t n_requirements = 0;
+    for (size_t i = 0; i < n_regions; ++i) {
+        uint16_t param = task->region_params[i];
+        PyObject *arg = args[param];
+        if (Py_TYPE(arg) != types().region) return argument_error(task, param, arg), nullptr;
+        nodes[i] = reinterpret_cast<RegionObject *>(arg)->node;
+        resolved[i] = resolve(task, param, nodes[i]->root);
+        if (!resolved[i] || !check_open_hosts(nodes[i]->root)) return nullptr;
+        n_requirements += resolved[i]->requirements.size();
+    }
+    std::vector<Requirement> &requirements = c->scratch_requirements;
+    requirements.clear();
+    for (size_t i = 0; i < n_regions; ++i)
+        for (const auto &q : resolved[i]->requirements) requirements.push_back(q);
+    if (!check_alias(task, requirements, nodes)) return nullptr;
+    Launch *l = fill_launch(c, self, args);
+    if (!l) return nullptr;
+    ++task->launches;
+    ++task->points;
+    ++c->counters.launches;
+    TaskRecord *t = c->begin(l);
+    t->n_nodes = static_cast<uint16_t>(n_regions);
+    if (nodes_heap) {
+        l->owned_nodes = std::move(nodes_heap);
+        t->nodes = l->owned_nodes.get();
+    } else {
+        std::copy(nodes, nodes + n_regions, t->inline_nodes);
+        t->nodes = t->inline_nodes;
+    }
+    t->buffers = make_buffers(requirements, t->nodes);
+    FutureState *future = nullptr;
+    if (task->returns) {
+        start_future(t, task);
+        future = t->future;
+        future->refs.fetch_add(1);
+    }
+    link_futures(c, t, l);
+    analyse(c, t, requirements, false);
+    c->issue(t);
+    if (!c->throttle()) return nullptr;
+    return future ? future_object(future) : Py_NewRef(Py_None);
+}
+
+// ---- index launches ----
+namespace {
+
+enum Edge_ : int { kEdgeError, kEdgeSkip, kEdgeClip, kEdgeWrap };
+
+struct Domain {
+    std::vector<int64_t> shape;
+    int64_t volume() const {
+        int64_t v = 1;
+        for (int64_t n : shape) v *= n;
+        return v;
+    }
+};
+
+bool read_domain(PyObject *o, Domain &d) {
+    if (PyObject_TypeCheck(o, types().partition_base)) {
+        d.shape = reinterpret_cast<PartitionObject *>(o)->part->shape;
+        return true;
+    }
+    if (PyIndex_Check(o)) {
+        d.shape = {PyNumber_AsSsize_t(o, PyExc_OverflowError)};
+    } else if (PyTuple_Check(o)) {
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i)
+            d.shape.push_back(PyNumber_AsSsize_t(PyTuple_GET_ITEM(o, i), PyExc_OverflowError));
+    }
+    if (PyErr_Occurred()) return false;
+    bool bad = d.shape.empty() || d.shape.size() > kMaxDim;
+    for (int64_t n : d.shape) bad |= n < 0;
+    if (bad) {
+        raise("domain", Py_BuildValue("(O)", o));
+        return false;
+    }
+    return true;
+}
+
+// Row-major color of the partition for one point; -1: skip this point; -2: error set.
+int64_t project(PartitionNode *part, ProjectionObject *p, const int64_t *color, int n, int edge, PyObject *fn_object) {
+    int64_t target[kMaxDim];
+    int m = static_cast<int>(part->shape.size());
+    if (p && p->fn) {
+        PyObject *key = n == 1 ? PyLong_FromLongLong(color[0]) : PyTuple_New(n);
+        for (int d = 0; n > 1 && d < n; ++d) PyTuple_SET_ITEM(key, d, PyLong_FromLongLong(color[d]));
+        PyObject *result = PyObject_CallOneArg(p->fn, key);
+        Py_DECREF(key);
+        if (!result) return -2;
+        bool ok = true;
+        if (PyTuple_Check(result)) {
+            ok = PyTuple_GET_SIZE(result) == m;
+            for (int d = 0; ok && d < m; ++d) target[d] = PyNumber_AsSsize_t(PyTuple_GET_ITEM(result, d), nullptr);
+        } else {
+            ok = m == 1;
+            if (ok) target[0] = PyNumber_AsSsize_t(result, nullptr);
+        }
+        Py_DECREF(result);
+        if (PyErr_Occurred()) return -2;
+        if (!ok) {
+            raise("projection_rank", Py_BuildValue("(NO)", partition_object(part), fn_object));
+            return -2;
+        }
+    } else if (p && p->rank) {
+        bool ok = p->rank == m;
+        for (int d = 0; ok && d < m; ++d) {
+            ok = p->axis[d] < n;
+            if (ok) target[d] = (p->axis[d] < 0 ? 0 : color[p->axis[d]]) + p->offset[d];
+        }
+        if (!ok) {
+            raise("projection_rank", Py_BuildValue("(NO)", partition_object(part), fn_object));
+            return -2;
+        }
+    } else {
+        if (n != m || (p && p->n_offsets && p->n_offsets != m)) {
+            raise("projection_rank", Py_BuildValue("(NO)", partition_object(part), fn_object));
+            return -2;
+        }
+        for (int d = 0; d < m; ++d) target[d] = color[d] + (p && p->n_offsets ? p->offset[d] : 0);
+    }
+    int64_t linear = 0;
+    for (int d = 0; d < m; ++d) {
+        int64_t extent = part->shape[d];
+        if (target[d] < 0 || target[d] >= extent) {
+            if (edge == kEdgeSkip) return -1;
+            if (edge == kEdgeError || extent == 0) {
+                PyObject *at = PyTuple_New(n), *to = PyTuple_New(m);
+                for (int i = 0; i < n; ++i) PyTuple_SET_ITEM(at, i, PyLong_FromLongLong(color[i]));
+                for (int i = 0; i < m; ++i) PyTuple_SET_ITEM(to, i, PyLong_FromLongLong(target[i]));
+                raise("projection", Py_BuildValue("(NONN)", partition_object(part), fn_object, at, to));
+                return -2;
+            }
+            if (edge == kEdgeClip) target[d] = std::clamp<int64_t>(target[d], 0, extent - 1);
+            else target[d] = ((target[d] % extent) + extent) % extent;
+        }
+        linear = linear * extent + target[d];
+    }
+    return linear;
+}
+
+// Interference between points, by sweeping over each root's intervals of written or reduced arguments against all
+// others; only pairs whose bounds meet are looked at closely.
+bool check_interference(TaskDef *task, const IndexPlan &plan, PyObject *const *args) {
+    struct Use {
+        RegionNode *node;
+        int64_t point;
+        const Requirement *q;
+        int64_t lo, hi;  // linear bounds
+    };
+    std::map<Root *, std::vector<Use>> by_root;
+    bool writes = false;
+    for (const auto &q : plan.requirements) writes |= q.privilege != Privilege::Read;
+    if (!writes) return true;
+    for (int64_t i = 0; i < plan.points; ++i)
+        for (const auto &q : plan.requirements) {
+            RegionNode *node = plan.nodes[i * plan.n_args + q.arg];
+            if (node->space->is_empty()) continue;
+            auto spans = node->space->intervals();
+            by_root[node->root].push_back({node, i, &q, spans.front().lo, spans.back().hi});
+        }
+    for (auto &[root, uses] : by_root) {
+        std::sort(uses.begin(), uses.end(), [](const Use &a, const Use &b) { return a.lo < b.lo; });
+        for (size_t i = 0; i < uses.size(); ++i)
+            for (size_t j = i + 1; j < uses.size() && uses[j].lo < uses[i].hi; ++j) {
+                const Use *a = &uses[i], *b = &uses[j];
+                if (!conflicting(*a->q, *b->q)) continue;
+                if (a->point == b->point && a->q->arg == b->q->arg) continue;
+                if (!root->overlap(a->node, b->node)) continue;
+                if (a->point > b->point) std::swap(a, b);
+                Space common = intersection(a->node->space, b->node->space);
+                int field = __builtin_ctzll(a->q->mask & b->q->mask);
+                if (a->point == b->point) {
+                    raise("alias", Py_BuildValue("(OiNiNL)", task->fn ? task->fn : Py_None,
+                                                 task->region_params[a->q->arg], region_object(a->node),
+                                                 task->region_params[b->q->arg], region_object(b->node),
+                                                 static_cast<long long>(common->volume())));
+                    return false;
+                }
+                auto span = common->intervals().front();
+                raise("interference",
+                      Py_BuildValue("(OLLLiNiNLLiOOii)", task->fn ? task->fn : Py_None,
+                                    static_cast<long long>(plan.points), static_cast<long long>(plan.colors[a->point]),
+                                    static_cast<long long>(plan.colors[b->point]), task->region_params[a->q->arg],
+                                    region_object(a->node), task->region_params[b->q->arg], region_object(b->node),
+                                    static_cast<long long>(span.lo), static_cast<long long>(span.hi), field,
+                                    args[task->region_params[a->q->arg]], args[task->region_params[b->q->arg]],
+                                    static_cast<int>(a->q->privilege), static_cast<int>(b->q->privilege)));
+                return false;
+            }
+    }
+    return true;
+}
+
+IndexPlan *build_plan(TaskDef *task, const Domain &domain, PyObject *const *args, int edge,
+                      std::vector<uint64_t> key) {
+    auto plan = std::make_unique<IndexPlan>();
+    plan->key = std::move(key);
+    plan->n_args = static_cast<uint16_t>(task->region_params.size());
+    std::vector<PartitionNode *> parts(plan->n_args);
+    std::vector<ProjectionObject *> projections(plan->n_args);
+    std::vector<RegionNode *> constants(plan->n_args);
+    for (int i = 0; i < plan->n_args; ++i) {
+        PyObject *arg = args[task->region_params[i]];
+        Root *root;
+        if (Py_IS_TYPE(arg, types().projected)) {
+            auto *p = reinterpret_cast<ProjectedObject *>(arg);
+            parts[i] = p->part;
+            projections[i] = p->projection;
+            root = p->part->parent->root;
+        } else if (PyObject_TypeCheck(arg, types().partition_base)) {
+            parts[i] = reinterpret_cast<PartitionObject *>(arg)->part;
+            root = parts[i]->parent->root;
+        } else {
+            constants[i] = reinterpret_cast<RegionObject *>(arg)->node;
+            root = constants[i]->root;
+        }
+        if (std::find(plan->roots.begin(), plan->roots.end(), root) == plan->roots.end()) plan->roots.push_back(root);
+        const Resolved *r = resolve(task, task->region_params[i], root);
+        if (!r) return nullptr;
+        for (const auto &q : r->requirements) plan->requirements.push_back(q);
+    }
+    int n = static_cast<int>(domain.shape.size());
+    int64_t color[kMaxDim] = {};
+    int64_t volume = domain.volume();
+    for (int64_t c = 0; c < volume; ++c) {
+        bool skip = false;
+        size_t start = plan->nodes.size();
+        for (int i = 0; i < plan->n_args && !skip; ++i) {
+            RegionNode *node = constants[i];
+            if (parts[i]) {
+                int64_t target = project(parts[i], projections[i], color, n, edge, args[task->region_params[i]]);
+                if (target == -2) return nullptr;
+                skip = target == -1;
+                node = skip ? nullptr : parts[i]->children[target];
+            }
+            plan->nodes.push_back(node);
+        }
+        if (skip) plan->nodes.resize(start);
+        else plan->colors.push_back(static_cast<int32_t>(c));
+        for (int d = n - 1; d >= 0 && ++color[d] == domain.shape[d]; --d) color[d] = 0;
+    }
+    plan->points = static_cast<int64_t>(plan->colors.size());
+    plan->domain_volume = volume;
+    plan->domain_shape = domain.shape;
+    if (!check_interference(task, *plan, args)) return nullptr;
+    if (task->plans.size() >= 4096) task->plans.erase(task->plans.begin());
+    task->plans.push_back(std::move(plan));
+    return task->plans.back().get();
+}
+
+IndexPlan *find_plan(TaskDef *task, PyObject *domain_object, PyObject *const *args, int edge) {
+    Domain domain;
+    uint64_t key_stack[40];
+    size_t k = 0;
+    key_stack[k++] = static_cast<uint64_t>(edge);
+    bool small = PyLong_CheckExact(domain_object);
+    if (small) {
+        int64_t v = PyLong_AsLongLong(domain_object);
+        if (v < 0) {
+            PyErr_Clear();
+            return static_cast<IndexPlan *>(static_cast<void *>(raise("domain", Py_BuildValue("(O)", domain_object))));
+        }
+        domain.shape = {v};
+        key_stack[k++] = static_cast<uint64_t>(v);
+    } else {
+        if (!read_domain(domain_object, domain)) return nullptr;
+        for (int64_t v : domain.shape) key_stack[k++] = static_cast<uint64_t>(v);
+    }
+    std::vector<uint64_t> key(key_stack, key_stack + k);
+    for (uint16_t param : task->region_params) {
+        PyObject *arg = args[param];
+        if (Py_IS_TYPE(arg, types().projected)) key.push_back(reinterpret_cast<ProjectedObject *>(arg)->uid);
+        else if (Py_IS_TYPE(arg, types().region)) key.push_back(reinterpret_cast<RegionObject *>(arg)->node->id);
+        else if (PyObject_TypeCheck(arg, types().partition_base))
+            key.push_back(reinterpret_cast<PartitionObject *>(arg)->part->id);
+        else return argument_error(task, param, arg), nullptr;
+    }
+    for (size_t i = task->plans.size(); i-- > 0;)
+        if (task->plans[i]->key == key) return task->plans[i].get();
+    return build_plan(task, domain, args, edge, std::move(key));
+}
+
+int parse_edge(PyObject *o) {
+    const char *text = PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : nullptr;
+    if (text && !std::strcmp(text, "error")) return kEdgeError;
+    if (text && !std::strcmp(text, "skip")) return kEdgeSkip;
+    if (text && !std::strcmp(text, "clip")) return kEdgeClip;
+    if (text && !std::strcmp(text, "wrap")) return kEdgeWrap;
+    raise("edge", Py_BuildValue("(O)", o));
+    return -1;
+}
+
+}  // namespace
+
+PyObject *launch_map(PyObject *self_object, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+    auto *self = reinterpret_cast<TaskObject *>(self_object);
+    TaskDef *task = self->def;
+    Py_ssize_t n = static_cast<Py_ssize_t>(task->params.size());
+    int edge = kEdgeError;
+    FutureState *when = nullptr;
+    Py_ssize_t extra_keywords = 0;
+    for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); ++i) {
+        PyObject *name = PyTuple_GET_ITEM(kwnames, i), *value = args[nargs + i];
+        if (PyUnicode_CompareWithASCIIString(name, "edge") == 0) {
+            edge = parse_edge(value);
+            if (edge < 0) return nullptr;
+        } else if (PyUnicode_CompareWithASCIIString(name, "when") == 0) {
+            if (value != Py_None && !Py_IS_TYPE(value, types().future)) return raise("when", Py_BuildValue("(O)", value));
+            if (value != Py_None) when = reinterpret_cast<FutureObject *>(value)->state;
+        } else {
+            ++extra_keywords;
+        }
+    }
+    if (nargs < 1) {
+        PyErr_SetString(PyExc_TypeError, "map() needs a domain: an int, a tuple or a partition");
+        return nullptr;
+    }
+    if (nargs - 1 != n || extra_keywords) {
+        PyObject *positional = PyTuple_New(nargs - 1), *keywords = PyDict_New();
+        for (Py_ssize_t i = 1; i < nargs; ++i) PyTuple_SET_ITEM(positional, i - 1, Py_NewRef(args[i]));
+        for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); ++i) {
+            PyObject *name = PyTuple_GET_ITEM(kwnames, i);
+            if (PyUnicode_CompareWithASCIIString(name, "edge") && PyUnicode_CompareWithASCIIString(name, "when"))
+                PyDict_SetItem(keywords, name, args[nargs + i]);
+        }
+        PyObject *bound = PyObject_CallFunction(types().bind, "ONN", task->fn ? task->fn : Py_None, positional, keywords);
+        if (!bound) return nullptr;
+        std::vector<PyObject *> full = {args[0]};
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(bound); ++i) full.push_back(PyTuple_GET_ITEM(bound, i));
+        Py_ssize_t given = static_cast<Py_ssize_t>(full.size());
+        PyObject *rest = PyTuple_New(0);
+        if (kwnames) {
+            std::vector<PyObject *> names;
+            for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kwnames); ++i) {
+                PyObject *name = PyTuple_GET_ITEM(kwnames, i);
+                if (!PyUnicode_CompareWithASCIIString(name, "edge") || !PyUnicode_CompareWithASCIIString(name, "when")) {
+                    names.push_back(name);
+                    full.push_back(args[nargs + i]);
+                }
+            }
+            Py_DECREF(rest);
+            rest = PyTuple_New(static_cast<Py_ssize_t>(names.size()));
+            for (size_t i = 0; i < names.size(); ++i) PyTuple_SET_ITEM(rest, i, Py_NewRef(names[i]));
+        }
+        PyObject *result = given - 1 == n ? launch_map(self_object, full.data(), given, rest) : nullptr;
+        Py_DECREF(rest);
+        Py_DECREF(bound);
+        return result;
+    }
+    Context *c = context_or_start();
+    if (!c || !check_thread(c)) return nullptr;
+    PyObject *const *params = args + 1;
+    IndexPlan *plan = find_plan(task, args[0], params, edge);
+    if (!plan) return nullptr;
+    for (Root *root : plan->roots)
+        if (!check_open_hosts(root)) return nullptr;
+    Launch *l = fill_launch(c, self, params);
+    if (!l) return nullptr;
+    l->domain_rank = static_cast<uint8_t>(plan->domain_shape.size());
+    std::copy(plan->domain_shape.begin(), plan->domain_shape.end(), l->domain_shape);
+    if (when) {
+        when->refs.fetch_add(1);
+        l->predicate = when;
+    }
+    ++task->launches;
+    task->points += static_cast<uint64_t>(plan->points);
+    ++c->counters.launches;
+    FutureMapObject *futures = nullptr;
+    if (task->returns) {
+        futures = reinterpret_cast<FutureMapObject *>(types().future_map->tp_alloc(types().future_map, 0));
+        futures->states = new std::vector<FutureState *>(plan->domain_volume);
+    }
+    l->refs.store(1);  // ours while the points are issued
+    bool ok = true;
+    for (int64_t i = 0; ok && i < plan->points; ++i) {
+        TaskRecord *t = c->begin(l);
+        t->point = plan->colors[i];
+        t->n_nodes = plan->n_args;
+        // Plans go with their roots or with age; small argument lists are copied so that records do not need them.
+        if (plan->n_args <= kInlineArgs) {
+            std::copy_n(&plan->nodes[i * plan->n_args], plan->n_args, t->inline_nodes);
+        } else {
+            if (!l->owned_nodes) {
+                l->owned_nodes.reset(new RegionNode *[plan->nodes.size()]);
+                std::copy(plan->nodes.begin(), plan->nodes.end(), l->owned_nodes.get());
+            }
+            t->nodes = l->owned_nodes.get() + i * plan->n_args;
+        }
+        t->buffers = make_buffers(plan->requirements, t->nodes);
+        if (futures) {
+            start_future(t, task);
+            t->future->refs.fetch_add(1);
+            (*futures->states)[t->point] = t->future;
+        }
+        link_futures(c, t, l);
+        analyse(c, t, plan->requirements, when != nullptr);
+        c->issue(t);
+    }
+    c->release_launch(l);
+    if (!c->throttle()) {
+        Py_XDECREF(reinterpret_cast<PyObject *>(futures));
+        return nullptr;
+    }
+    return futures ? reinterpret_cast<PyObject *>(futures) : Py_NewRef(Py_None);
+}
+
+}  // namespace burnish::runtime
