@@ -55,22 +55,12 @@ void Context::link(User pred, TaskRecord *t, bool data) {
     ++counters.edges;
 }
 
-void Context::poison(TaskRecord *t, Failure *failure) {
-    // Of several causes the one first in program order is kept.
-    Failure *old = t->failure.load();
-    while ((!old || std::pair(failure->seq, failure->point) < std::pair(old->seq, old->point)) &&
-           !t->failure.compare_exchange_weak(old, failure)) {
-    }
-    t->poisoned.store(1, std::memory_order_release);
-}
-
 namespace {
 
 AtomRef half(const AtomRef &whole, Space space) {
     auto atom = std::make_shared<Atom>();
     atom->space = std::move(space);
     atom->entries = whole->entries;
-    atom->from_merge = whole->from_merge;
     atom->merged_by = whole->merged_by;
     for (auto &e : atom->entries)
         for (auto &r : e.reducers) r.second->refs.fetch_add(1, std::memory_order_relaxed);
@@ -81,6 +71,14 @@ void drop_reducers(Entry &e) {
     for (auto &r : e.reducers) drop_buffer(r.second);
     e.reducers.clear();
     e.op = -1;
+}
+
+void close_entry(FoldWork &work, Root *root, const AtomRef &atom, Entry &e, std::vector<Entry *> &closing) {
+    FoldPart part{atom->space, root, e.mask, e.op, {}};
+    for (auto &r : e.reducers) part.buffers.push_back(r.second);
+    work.needs_gil |= !reduce_ops()[e.op].builtin;
+    work.parts.push_back(std::move(part));
+    closing.push_back(&e);
 }
 
 void leaves(const AtomRef &atom, std::vector<AtomRef> &out, bool &dead) {
@@ -197,51 +195,76 @@ void Context::fold_open(RegionNode *node, Privilege privilege, int op, uint64_t 
                 drop_reducers(e);
                 continue;
             }
-            FoldPart part{atom->space, node->root, e.mask, e.op, {}};
-            for (auto &r : e.reducers) part.buffers.push_back(r.second);
-            work->needs_gil |= !reduce_ops()[e.op].builtin;
-            work->parts.push_back(std::move(part));
-            closing.push_back(&e);
+            close_entry(*work, node->root, atom, e, closing);
         }
     if (closing.empty()) return;
-    Launch *launch = new_launch(nullptr, 0);
-    FoldWork *raw = work.release();
-    launch->work = raw;
-    launch->free_work = [](void *w) { delete static_cast<FoldWork *>(w); };
-    TaskRecord *t = begin(launch);
-    t->kind = RecordKind::Fold;
+    close_entries(work.release(), closing);
+}
+
+// One fold task becomes the last writer of the given entries.
+void Context::close_entries(FoldWork *work, const std::vector<Entry *> &closing) {
+    TaskRecord *t = begin_fold(work);
     for (Entry *e : closing) {
         link(e->writer, t, true);
         for (const auto &u : e->readers) link(u, t, false);
         for (const auto &r : e->reducers) link(r.first, t, true);
-        e->writer = User(t);
-        e->readers.clear();
         e->reducers.clear();  // their references went to the fold
-        e->op = -1;
+        set_writer(*e, User(t));
     }
-    ++counters.folds;
     issue(t);
 }
 
-void Context::use_entry(TaskRecord *t, Entry &e, Privilege privilege, int op, ReduceBuffer *buffer) {
+void Context::fold_atom(Root *root, const AtomRef &atom, uint64_t mask) {
+    auto work = std::make_unique<FoldWork>();
+    std::vector<Entry *> closing;
+    for (auto &e : atom->entries)
+        if ((e.mask & mask) && e.op >= 0) close_entry(*work, root, atom, e, closing);
+    if (!closing.empty()) close_entries(work.release(), closing);
+}
+
+TaskRecord *Context::begin_fold(FoldWork *work) {
+    Launch *launch = new_launch(nullptr, 0);
+    launch->work = work;
+    launch->free_work = [](void *w) { delete static_cast<FoldWork *>(w); };
+    TaskRecord *t = begin(launch);
+    t->kind = RecordKind::Fold;
+    ++counters.folds;
+    return t;
+}
+
+void Context::link_use(TaskRecord *t, const Entry &e, Privilege privilege) {
     switch (privilege) {
-        case Privilege::Read:
-            link(e.writer, t, true);
-            e.readers.push(User(t));
-            break;
+        case Privilege::Read: link(e.writer, t, true); break;
         case Privilege::Write:
         case Privilege::ReadWrite: {
             bool data = privilege == Privilege::ReadWrite;
             if (e.readers.empty() || data) link(e.writer, t, data);
             for (const auto &u : e.readers) link(u, t, false);
-            e.writer = User(t);
-            e.readers.clear();
             break;
         }
+        case Privilege::Reduce:  // the buffer is private; the fold waits
+        case Privilege::None: break;
+    }
+}
+
+void Context::set_writer(Entry &e, User writer) {
+    e.writer = writer;
+    e.readers.clear();
+    drop_reducers(e);
+}
+
+void Context::update_entry(User user, Entry &e, Privilege privilege, int op, ReduceBuffer *buffer) {
+    switch (privilege) {
+        case Privilege::Read: e.readers.push(user); break;
+        case Privilege::Write:
+        case Privilege::ReadWrite:
+            e.writer = user;
+            e.readers.clear();
+            break;
         case Privilege::Reduce:
             e.op = op;
             buffer->refs.fetch_add(1, std::memory_order_relaxed);
-            e.reducers.emplace_back(User(t), buffer);
+            e.reducers.emplace_back(user, buffer);
             break;
         case Privilege::None: break;
     }
@@ -250,26 +273,37 @@ void Context::use_entry(TaskRecord *t, Entry &e, Privilege privilege, int op, Re
 void Context::require(TaskRecord *t, RegionNode *node, Privilege privilege, int op, uint64_t mask,
                       ReduceBuffer *buffer) {
     Root *root = node->root;
-    if (node->atoms_version != root->shape_version) refresh(node);
+    refresh_atoms(node);
     if (root->reduced) fold_open(node, privilege, op, mask);
     root->reduced |= privilege == Privilege::Reduce;
     if (privilege == Privilege::Write || privilege == Privilege::ReadWrite)
         maybe_merge(t, node, privilege == Privilege::ReadWrite, mask);
-    for (const auto &atom : node->atoms) {
-        auto &entries = atom->entries;
-        for (size_t i = 0, n = entries.size(); i < n; ++i) {
-            uint64_t common = entries[i].mask & mask;
-            if (!common) continue;
-            if (common != entries[i].mask) {  // cut the entry by fields
-                Entry rest = entries[i];
-                for (auto &r : rest.reducers) r.second->refs.fetch_add(1, std::memory_order_relaxed);
-                rest.mask &= ~mask;
-                entries[i].mask = common;
-                entries.push_back(std::move(rest));
-            }
-            use_entry(t, entries[i], privilege, op, buffer);
-        }
+    for (const auto &atom : node->atoms)
+        for_entries(*atom, mask, [&](Entry &e) {
+            link_use(t, e, privilege);
+            update_entry(User(t), e, privilege, op, buffer);
+        });
+}
+
+void Context::analyse(TaskRecord *t, const OpPlan &plan, bool predicated) {
+    size_t k = 0;
+    for (const auto &q : plan.requirements) {
+        ReduceBuffer *buffer = q.privilege == Privilege::Reduce ? t->buffers[k++] : nullptr;
+        // A predicated task may leave the old contents in place.
+        Privilege p = predicated && q.privilege == Privilege::Write ? Privilege::ReadWrite : q.privilege;
+        require(t, t->nodes[q.arg], p, q.op, q.mask, buffer);
     }
+}
+
+// The effect of a use that was issued through a template.
+void Context::apply_use(User user, RegionNode *node, const Requirement &q, ReduceBuffer *buffer) {
+    refresh_atoms(node);
+    node->root->reduced |= q.privilege == Privilege::Reduce;
+    for (const auto &atom : node->atoms)
+        for_entries(*atom, q.mask, [&](Entry &e) {
+            if (q.privilege == Privilege::Write && e.op >= 0) drop_reducers(e);
+            update_entry(user, e, q.privilege, q.op, buffer);
+        });
 }
 
 }  // namespace burnish::runtime

@@ -250,7 +250,9 @@ void throw_first(Context &c) {
 void wait_all() {
     Context *c = current();
     if (!c) return;
-    if (!check_thread(c) || !c->wait_all()) throw nb::python_error();
+    if (!check_thread(c)) throw nb::python_error();
+    c->tracer().separator();
+    if (!c->wait_all()) throw nb::python_error();
     throw_first(*c);
 }
 
@@ -267,6 +269,8 @@ bool future_done(nb::handle h) {
 nb::object future_get(nb::handle h, std::optional<double> timeout) {
     FutureState *f = future_arg(h);
     Context *c = current();
+    if (c && check_thread(c)) c->tracer().separator();
+    else PyErr_Clear();
     if (!f->ready.load(std::memory_order_acquire) && !f->failure.load()) {
         if (!c || !check_thread(c)) throw nb::python_error();
         bool ok = timeout ? c->wait_record_for(f->producer, *timeout) : c->wait_record(f->producer);
@@ -292,6 +296,7 @@ struct HostAccess {
 HostAccess open_host(nb::handle region, int privilege, std::optional<std::string> field) {
     RegionNode *node = region_arg(region);
     Context &c = context_arg();
+    c.tracer().separator();
     auto p = static_cast<Privilege>(privilege);
     TaskRecord *t = c.open_host(node, p, mask_of(node, field));
     bool ok = c.wait_host(t);
@@ -341,40 +346,27 @@ void unpack(nb::handle region, const std::string &field, nb::handle values) {
 
 nb::object index_of(nb::handle region) { return steal(sparse_index(region_arg(region))); }
 
-struct FillWork {
-    RegionNode *node;
-    int field;
-    std::vector<std::byte> value;
-};
-void run_fill(void *p) {
-    auto *w = static_cast<FillWork *>(p);
-    const Field &f = w->node->root->fields[w->field];
-    for (const Interval &i : w->node->space->intervals()) {
-        std::byte *out = f.data + i.lo * f.point_bytes;
-        for (int64_t n = i.hi - i.lo; n > 0; --n, out += f.point_bytes)
-            std::memcpy(out, w->value.data(), w->value.size());
-    }
-}
-
-// `value` holds the bytes of one point.
-void fill(nb::handle region, const std::string &field, nb::bytes value) {
-    RegionNode *node = region_arg(region);
-    Context &c = context_arg();
-    if (node->root->open_hosts) {
-        raise("host_open", Py_BuildValue("(N)", region_object(node->root->region)));
-        throw nb::python_error();
-    }
-    auto *bytes = reinterpret_cast<const std::byte *>(value.c_str());
-    auto *w = new FillWork{node, field_index(node, field), {bytes, bytes + value.size()}};
-    ++c.counters.launches;
-    c.launch_native({{node, Privilege::Write, uint64_t{1} << w->field}}, w, run_fill,
-                    [](void *p) { delete static_cast<FillWork *>(p); });
-    if (!c.throttle()) throw nb::python_error();
-}
-
 // ---- life cycle ----
+TraceOptions trace_options(const nb::dict &d) {
+    TraceOptions t;
+    auto algorithm = nb::cast<std::string>(d["algorithm"]);
+    t.automatic = algorithm != "off";
+    auto &r = t.recognizer;
+    r.algorithm = tracing::Algorithm::burnish;
+    r.mode = tracing::Mode::eager;
+    r.history = nb::cast<uint32_t>(d["history"]);
+    r.ruler = nb::cast<uint32_t>(d["ruler"]);
+    r.min_length = nb::cast<uint32_t>(d["min_length"]);
+    if (!nb::object(d["max_length"]).is_none()) r.max_length = nb::cast<uint32_t>(d["max_length"]);
+    r.deterministic = nb::cast<bool>(d["deterministic"]);
+    r.budget = nb::cast<double>(d["budget"]);
+    r.parametric = nb::cast<bool>(d["parametric"]);
+    t.memory = nb::cast<size_t>(d["memory"]);
+    return t;
+}
+
 void start(int workers, int lanes, bool serial, bool check, bool record_edges, bool profile, int64_t window,
-           uint64_t chaos, int64_t reduce_limit) {
+           uint64_t chaos, int64_t reduce_limit, nb::dict trace) {
     if (current()) throw std::runtime_error("a context is running");
     Options o;
     o.workers = workers;
@@ -386,12 +378,14 @@ void start(int workers, int lanes, bool serial, bool check, bool record_edges, b
     o.window = window;
     o.chaos = chaos;
     o.reduce_limit = reduce_limit;
-    set_current(new Context(o));
+    set_current(new Context(o, trace_options(trace)));
 }
 
 void stop() {
     Context *c = current();
     if (!c) return;
+    c->tracer().separator();
+    while (!c->settle()) PyErr_Clear();  // a second Ctrl-C does not leave tasks running
     c->sweep_roots();
     c->recycle();
     set_current(nullptr);
@@ -400,6 +394,7 @@ void stop() {
         c->join();
     }
     c->recycle();
+    c->delete_roots();
     delete c;
 }
 
@@ -417,6 +412,10 @@ nb::dict counters() {
     d["merges"] = k.merges;
     d["replayed"] = k.replayed;
     d["completed"] = c->scheduler().completed();
+    d["captures"] = c->tracer().captures;
+    d["replays"] = c->tracer().replays;
+    d["folded_back"] = c->tracer().folds_back;
+    d["declined"] = c->tracer().declined;
     d["false_edges_possible"] = k.false_edges_possible;
     d["record_bytes"] = c->record_bytes();
     uint64_t stolen = 0, parked = 0;
@@ -427,6 +426,43 @@ nb::dict counters() {
     d["stolen"] = stolen;
     d["parked"] = parked;
     return d;
+}
+
+nb::list traces() {
+    nb::list all;
+    Context *c = current();
+    if (!c) return all;
+    for (const auto &t : c->tracer().traces()) {
+        nb::dict d;
+        d["id"] = t.id;
+        d["name"] = t.name;
+        d["length"] = t.length;
+        d["replays"] = t.replays;
+        d["reliability"] = t.reliability;
+        d["bytes"] = t.bytes;
+        d["edges"] = t.edges;
+        d["edges_recorded"] = t.edges_recorded;
+        nb::list tasks, sites;
+        for (TaskDef *task : t.tasks) tasks.append(task->name);
+        for (uint32_t id : t.sites) {
+            const Site &s = c->site(id);
+            sites.append(s.code ? nb::object(nb::make_tuple(nb::borrow(reinterpret_cast<PyObject *>(s.code)), s.lasti))
+                                : nb::none());
+        }
+        d["tasks"] = tasks;
+        d["sites"] = sites;
+        all.append(d);
+    }
+    return all;
+}
+
+bool begin_trace(const std::string &name, bool strict) {
+    Context &c = context_arg();
+    return c.tracer().begin(name, strict);
+}
+
+void end_trace() {
+    if (Context *c = current()) c->tracer().end();
 }
 
 nb::dict atom_stats(nb::handle region) {
@@ -527,13 +563,16 @@ BURNISH_BIND(runtime) {
     m.def("packed", &packed);
     m.def("unpack", &unpack);
     m.def("index_of", &index_of);
-    m.def("fill", &fill);
     m.def("start", &start, "workers"_a, "lanes"_a, "serial"_a, "check"_a, "record_edges"_a, "profile"_a, "window"_a,
-          "chaos"_a, "reduce_limit"_a);
+          "chaos"_a, "reduce_limit"_a, "trace"_a);
     m.def("stop", &stop);
     m.def("running", [] { return current() != nullptr; });
     m.def("counters", &counters);
     m.def("atom_stats", &atom_stats);
+    m.def("traces", &traces);
+    m.def("begin_trace", &begin_trace);
+    m.def("end_trace", &end_trace);
+    m.def("trace_strip", [] { return current() ? current()->tracer().strip : std::vector<std::pair<uint8_t, uint32_t>>{}; });
     m.def("task_table", &task_table);
     m.def("timeline", &timeline);
     m.def("edge_log", [] { return current() ? current()->edge_log : std::vector<std::pair<uint64_t, uint64_t>>{}; });

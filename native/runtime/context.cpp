@@ -22,26 +22,19 @@ std::vector<ReduceOp> &reduce_ops() {
     return ops;
 }
 
-Context::Context(Options options) : options_(options), thread_(std::this_thread::get_id()) {
+Context::Context(Options options, const TraceOptions &trace) : options_(options), thread_(std::this_thread::get_id()) {
     int threads = options_.serial ? 0 : options_.workers - 1;
     for (int i = 0; i <= threads; ++i) returned_records_.push_back(std::make_unique<GiveBack<TaskRecord>>());
     timeline.resize(threads + 1);
     sites_.push_back({nullptr, 0});
     bool spin = std::thread::hardware_concurrency() >= static_cast<unsigned>(options_.workers);
-    scheduler_ = std::make_unique<Scheduler>(
-        threads, options_.lanes, spin,
-        Scheduler::Callbacks{
-            .needs_gil =
-                [](const TaskRecord *t) {
-                    if (t->kind == RecordKind::Task) return t->launch->task->body == BodyKind::Python;
-                    return t->kind == RecordKind::Fold && static_cast<FoldWork *>(t->launch->work)->needs_gil;
-                },
-            .run = [this](TaskRecord *t, int self) { return run(t, self); },
-            .retire = [this](TaskRecord *t, int self, RecordState state) { retire(t, self, state); },
-            .poison = [this](TaskRecord *t, Failure *f) { poison(t, f); },
-            .thread_start = [](int) {},
-        });
-    scheduler_->shuffle(options_.chaos);
+    tracer_ = std::make_unique<Tracer>(*this, trace);
+    scheduler_ = std::make_unique<Scheduler>(threads, options_.lanes, spin, options_.chaos, *this);
+}
+
+bool Context::needs_gil(const TaskRecord *t) const {
+    if (t->kind == RecordKind::Task) return t->launch->task->body == BodyKind::Python;
+    return t->kind == RecordKind::Fold && static_cast<FoldWork *>(t->launch->work)->needs_gil;
 }
 
 Context::~Context() = default;
@@ -52,7 +45,6 @@ Launch *Context::new_launch(TaskDef *task, uint32_t n_scalars) {
     Launch *l = launches_.take();
     l->task = task;
     l->refs.store(0, std::memory_order_relaxed);
-    l->plan = nullptr;
     l->predicate = nullptr;
     l->domain_rank = 0;
     l->n_scalars = n_scalars;
@@ -63,6 +55,66 @@ Launch *Context::new_launch(TaskDef *task, uint32_t n_scalars) {
     l->site = 0;
     l->seq = seq_ + 1;
     return l;
+}
+
+namespace {
+
+// One buffer for each reduction of a plan, null-terminated.
+ReduceBuffer **make_buffers(const OpPlan &plan, RegionNode *const *nodes) {
+    if (!plan.n_buffers) return nullptr;
+    auto **buffers = new ReduceBuffer *[plan.n_buffers + 1];
+    size_t k = 0;
+    for (const auto &q : plan.requirements)
+        if (q.privilege == Privilege::Reduce) {
+            auto *b = new ReduceBuffer;
+            b->node = nodes[q.arg];
+            b->mask = q.mask;
+            b->op = q.op;
+            buffers[k++] = b;
+        }
+    buffers[k] = nullptr;
+    return buffers;
+}
+
+// Of several causes the one first in program order is kept.
+void keep_first(std::atomic<Failure *> &slot, Failure *failure) {
+    Failure *old = slot.load();
+    while ((!old || std::pair(failure->seq, failure->point) < std::pair(old->seq, old->point)) &&
+           !slot.compare_exchange_weak(old, failure)) {
+    }
+}
+
+}  // namespace
+
+void Context::poison(TaskRecord *t, Failure *failure) {
+    keep_first(t->failure, failure);
+    t->poisoned.store(1, std::memory_order_release);
+}
+
+TaskRecord *Context::make_record(const Op &op, int64_t i, FutureState **futures) {
+    TaskRecord *t = begin(op.launch);
+    uint16_t n = op.plan->n_args;
+    t->n_nodes = n;
+    if (op.index) t->point = op.index->colors[static_cast<size_t>(i)];
+    RegionNode *const *nodes = op.nodes + i * n;
+    if (n <= kInlineArgs) {
+        for (uint16_t k = 0; k < n; ++k) t->inline_nodes[k] = nodes[k];
+    } else {  // op.nodes lives as long as the launch
+        t->nodes = nodes;
+    }
+    t->buffers = make_buffers(*op.plan, t->nodes);
+    TaskDef *task = op.launch->task;
+    if (futures) {
+        FutureState *f = new_future(task->return_type);
+        f->producer = User(t);
+        f->refs.fetch_add(1, std::memory_order_relaxed);
+        t->future = f;
+        futures[op.index ? t->point : 0] = f;
+    }
+    for (FutureState *f : op.launch->futures_in)
+        if (f) link(f->producer, t, true);
+    if (op.launch->predicate) link(op.launch->predicate->producer, t, true);
+    return t;
 }
 
 TaskRecord *Context::begin(Launch *launch) {
@@ -101,29 +153,32 @@ void Context::issue(TaskRecord *t) {
     }
 }
 
-TaskRecord *Context::launch_native(const std::vector<NodeUse> &uses, void *work, void (*run)(void *),
-                                   void (*free_work)(void *)) {
-    struct Native {
-        void *work;
-        void (*run)(void *);
-        void (*free_work)(void *);
-    };
-    Launch *launch = new_launch(nullptr, 0);
-    launch->site = site_here();
-    launch->work = new Native{work, run, free_work};
-    launch->free_work = [](void *w) {
-        auto *n = static_cast<Native *>(w);
-        n->free_work(n->work);
-        delete n;
-    };
-    TaskRecord *t = begin(launch);
-    t->kind = RecordKind::Native;
-    for (const auto &u : uses) require(t, u.node, u.privilege, -1, u.mask, nullptr);
-    issue(t);
-    return t;
+void Context::issue_static(TaskRecord *t, std::atomic<int32_t> &counter) {
+    ++launched_;
+    ++counters.tasks;
+    // Pending: the dynamic edges, and one for all static ones together.
+    if (t->n_edges == 0) t->pending.store(1, std::memory_order_relaxed);
+    else t->pending.fetch_add(static_cast<int32_t>(t->n_edges) + 1 - kPendingBias, std::memory_order_acq_rel);
+    if (counter.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    if (t->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        if (options_.serial) scheduler_->run_now(t, 0);
+        else scheduler_->ready(t, 0);
+    }
+}
+
+void Context::release_static(TaskRecord *t, int self, Failure *failure) {
+    finish_row(
+        *t->instance, t->slot, failure,
+        [&](TaskRecord *s) {
+            if (s->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) scheduler_->ready(s, self);
+        },
+        [](std::atomic<Failure *> &slot, Failure *f) { keep_first(slot, f); });
+    tracer_->release(t->instance);
 }
 
 RecordState Context::run(TaskRecord *t, int self) {
+    if (t->instance)
+        if (Failure *f = t->instance->failures[t->slot].load(std::memory_order_acquire)) poison(t, f);
     if (t->poisoned.load(std::memory_order_acquire)) {
         finish_poisoned(t);
         return RecordState::Failed;
@@ -133,15 +188,6 @@ RecordState Context::run(TaskRecord *t, int self) {
     switch (t->kind) {
         case RecordKind::Task: state = skipped(t) ? RecordState::Done : run_body(*this, t, self); break;
         case RecordKind::Fold: run_fold(*static_cast<FoldWork *>(t->launch->work)); break;
-        case RecordKind::Native: {
-            struct Native {
-                void *work;
-                void (*run)(void *);
-            };
-            auto *n = static_cast<Native *>(t->launch->work);
-            n->run(n->work);
-            break;
-        }
         case RecordKind::Host: break;
     }
     if (options_.profile) {
@@ -198,6 +244,7 @@ void Context::recycle() {
         l->futures_in.clear();
         if (l->predicate) drop_future(l->predicate);
         l->owned_nodes.reset();
+        l->plan.reset();
         if (l->scalars != l->inline_scalars) delete[] l->scalars;
         if (l->free_work) l->free_work(l->work);
         launches_.give(l);
@@ -320,16 +367,44 @@ bool Context::internal_code(PyCodeObject *code) {
     return internal;
 }
 
-void Context::retire_root(Root *root) {
-    dying_.push_back(root);
-}
+void Context::retire_root(Root *root) { dying_.push_back(root); }
 
 void Context::sweep_roots() {
-    std::erase_if(dying_, [](Root *root) {
-        if (!root->quiescent()) return false;
-        delete_root(root);
+    std::erase_if(dying_, [this](Root *root) {
+        if (!root->quiescent() || tracer_->uses(root)) return false;
+        free_root_data(root);
+        root->death = tracer_->log_end() + 1;
+        dead_.push_back(root);
         return true;
     });
+    while (!dead_.empty() && dead_.front()->death <= tracer_->log_start()) {
+        delete_root(dead_.front());
+        dead_.pop_front();
+    }
+}
+
+// Folds what is still open and forgets all users: regions outlive the context, records do not.
+bool Context::settle() {
+    if (!wait_all()) return false;
+    for (Root *root : live_roots())
+        if (root->reduced && !root->death)
+            for (const auto &atom : std::vector<AtomRef>(root->atoms)) fold_atom(root, atom, root->full_mask);
+    if (!wait_all()) return false;
+    for (Root *root : live_roots())
+        for (const auto &atom : root->atoms)
+            for (auto &e : atom->entries) set_writer(e, User());
+    return true;
+}
+
+// Whatever is left when the context ends.
+void Context::delete_roots() {
+    for (Root *root : dying_) {
+        free_root_data(root);
+        delete_root(root);
+    }
+    for (Root *root : dead_) delete_root(root);
+    dying_.clear();
+    dead_.clear();
 }
 
 }  // namespace burnish::runtime

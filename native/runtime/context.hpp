@@ -2,6 +2,7 @@
 #pragma once
 #include <Python.h>
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,7 @@
 #include "launch.hpp"
 #include "record.hpp"
 #include "scheduler.hpp"
+#include "tracer.hpp"
 
 namespace burnish::runtime {
 
@@ -60,9 +62,11 @@ struct Counters {
 // Bytes in reduction buffers that are not folded yet.
 inline std::atomic<int64_t> reduce_bytes{0};
 
-class Context {
+struct FoldWork;
+
+class Context final : public Runner {
    public:
-    explicit Context(Options options);
+    explicit Context(Options options, const TraceOptions &trace);
     ~Context();
     void join();  // stops the threads; without the GIL
 
@@ -70,16 +74,41 @@ class Context {
     // Starts one task record; the caller fills nodes and scalars, then calls issue().
     TaskRecord *begin(Launch *launch);
     Launch *new_launch(TaskDef *task, uint32_t n_scalars);
+    // The record of point i of an op: nodes, buffers, futures.
+    TaskRecord *make_record(const Op &op, int64_t i, FutureState **futures);
     void require(TaskRecord *t, RegionNode *node, Privilege privilege, int op, uint64_t mask, ReduceBuffer *buffer);
+    void analyse(TaskRecord *t, const OpPlan &plan, bool predicated);
     void depend_on(TaskRecord *t, User producer, bool data) { link(producer, t, data); }
     void issue(TaskRecord *t);
-    // Internal record that runs `work` (no GIL) under the given requirements.
-    struct NodeUse {
-        RegionNode *node;
-        Privilege privilege;
-        uint64_t mask;
-    };
-    TaskRecord *launch_native(const std::vector<NodeUse> &uses, void *work, void (*run)(void *), void (*free)(void *));
+    // Issues a row of a template: `counter` holds its static predecessors and one for being issued.
+    void issue_static(TaskRecord *t, std::atomic<int32_t> &counter);
+    TaskRecord *begin_fold(FoldWork *work);
+    // What templates do to the analysis state.
+    void refresh_atoms(RegionNode *node) {
+        if (node->atoms_version != node->root->shape_version) refresh(node);
+    }
+    void fold_atom(Root *root, const AtomRef &atom, uint64_t mask);  // closes its open reductions
+    void link_use(TaskRecord *t, const Entry &e, Privilege privilege);
+    void set_writer(Entry &e, User writer);
+    void apply_use(User user, RegionNode *node, const Requirement &q, ReduceBuffer *buffer);
+    // Entries of an atom within `mask`, cut to fit.
+    template <class F>
+    void for_entries(Atom &atom, uint64_t mask, F &&visit) {
+        auto &entries = atom.entries;
+        for (size_t i = 0, n = entries.size(); i < n; ++i) {
+            uint64_t common = entries[i].mask & mask;
+            if (!common) continue;
+            if (common != entries[i].mask) {
+                Entry rest = entries[i];
+                for (auto &r : rest.reducers) r.second->refs.fetch_add(1, std::memory_order_relaxed);
+                rest.mask &= ~mask;
+                entries[i].mask = common;
+                entries.push_back(std::move(rest));
+            }
+            visit(entries[i]);
+        }
+    }
+    Tracer &tracer() { return *tracer_; }
 
     // ---- waiting ----
     bool wait_record(User user);       // false: interrupted by a signal, Python exception set
@@ -98,6 +127,8 @@ class Context {
     const Site &site(uint32_t id) const { return sites_[id]; }
     void retire_root(Root *root);  // frees it once its users have finished
     void sweep_roots();
+    bool settle();
+    void delete_roots();
     void release_launch(Launch *launch);  // any thread
     void recycle();                       // GIL held: takes back what workers returned
 
@@ -105,15 +136,12 @@ class Context {
     Scheduler &scheduler() { return *scheduler_; }
     const Options &options() const { return options_; }
     Counters counters;
-    std::vector<Requirement> scratch_requirements;
     std::vector<std::pair<uint64_t, uint64_t>> edge_log;
     std::vector<std::pair<uint64_t, std::string>> node_log;
     std::vector<std::vector<TimelineEvent>> timeline;  // per worker
     std::thread::id thread() const { return thread_; }
     uint64_t last_seq() const { return seq_; }
     size_t record_bytes() const { return records_.bytes() + launches_.bytes(); }
-    bool stopped = false;
-    PyObject *mapper = nullptr;
 
    private:
     void link(User pred, TaskRecord *t, bool data);
@@ -121,14 +149,18 @@ class Context {
     void refresh(RegionNode *node);
     void lookup(RegionNode *node);
     void maybe_merge(TaskRecord *t, RegionNode *node, bool data, uint64_t mask);
+    void close_entries(FoldWork *work, const std::vector<Entry *> &closing);
     void fold_open(RegionNode *node, Privilege privilege, int op, uint64_t mask);
-    void use_entry(TaskRecord *t, Entry &e, Privilege privilege, int op, ReduceBuffer *buffer);
-    RecordState run(TaskRecord *t, int self);
-    void retire(TaskRecord *t, int self, RecordState state);
-    void poison(TaskRecord *t, Failure *failure);
+    void update_entry(User user, Entry &e, Privilege privilege, int op, ReduceBuffer *buffer);
+    bool needs_gil(const TaskRecord *t) const override;
+    RecordState run(TaskRecord *t, int self) override;
+    void retire(TaskRecord *t, int self, RecordState state) override;
+    void poison(TaskRecord *t, Failure *failure) override;
+    void release_static(TaskRecord *t, int self, Failure *failure) override;
     bool internal_code(PyCodeObject *code);
 
     Options options_;
+    std::unique_ptr<Tracer> tracer_;
     std::unique_ptr<Scheduler> scheduler_;
     Slab<TaskRecord> records_;
     Slab<Launch> launches_;
@@ -143,7 +175,8 @@ class Context {
     uint32_t last_site_ = 0;
     std::vector<std::unique_ptr<Failure>> failures_;
     std::mutex failure_mutex_;
-    std::vector<Root *> dying_;
+    std::vector<Root *> dying_;  // wait for their users
+    std::deque<Root *> dead_;    // memory is gone; the op log may still name them
     std::thread::id thread_;
 };
 
@@ -169,7 +202,8 @@ struct FoldWork {
 void run_fold(FoldWork &work);
 void fold_python(const ReduceOp &op, const Field &field, std::byte *dst, std::byte *src, int64_t n);
 void drop_buffer(ReduceBuffer *buffer);
-void delete_root(Root *root);  // GIL held
+void free_root_data(Root *root);  // GIL held: memory, views and plans; the nodes stay
+void delete_root(Root *root);     // GIL held
 void finish_poisoned(TaskRecord *t);  // its future fails with it
 
 // Futures: references may be dropped by any thread, values are freed by the launching one.

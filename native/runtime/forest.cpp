@@ -1,5 +1,7 @@
 #include "forest.hpp"
 
+#include "op.hpp"
+
 #include <algorithm>
 
 namespace burnish::runtime {
@@ -8,6 +10,14 @@ uint32_t next_id() {
     static uint32_t id = 0;
     return ++id;
 }
+
+std::unordered_set<Root *> &live_roots() {
+    static std::unordered_set<Root *> roots;
+    return roots;
+}
+
+Root::Root() { live_roots().insert(this); }
+Root::~Root() { live_roots().erase(this); }
 
 void UserList::prune() {
     User *users = data();
@@ -107,9 +117,59 @@ bool Root::quiescent() const {
     return true;
 }
 
+namespace {
+uint64_t hash_space(const IndexSpace &space) {
+    uint64_t h = tracing::combine(static_cast<uint64_t>(space.dense()), static_cast<uint64_t>(space.volume()));
+    const Rect &r = space.bounds();
+    for (int d = 0; d < r.dim; ++d) {
+        h = tracing::combine(h, static_cast<uint64_t>(r.lo[d]));
+        h = tracing::combine(h, static_cast<uint64_t>(r.hi[d]));
+    }
+    if (!space.dense())
+        for (const Interval &i : space.intervals()) {
+            h = tracing::combine(h, static_cast<uint64_t>(i.lo));
+            h = tracing::combine(h, static_cast<uint64_t>(i.hi));
+        }
+    return h;
+}
+
+int64_t first_point(const IndexSpace &space) { return space.intervals().empty() ? -1 : space.intervals().front().lo; }
+}  // namespace
+
+uint64_t shape_signature(RegionNode *node) {
+    if (!node->signature) {
+        const Root *root = node->root;
+        uint64_t h = tracing::combine(root->layout, static_cast<uint64_t>(root->attached));
+        for (int d = 0; d < root->bounds.dim; ++d) h = tracing::combine(h, static_cast<uint64_t>(root->bounds.hi[d]));
+        node->signature = tracing::combine(h, hash_space(*node->space)) | 1;
+    }
+    return node->signature;
+}
+
+const std::vector<AtomRef> &Root::ordered_atoms() {
+    if (ordered_version != shape_version) {
+        std::stable_sort(atoms.begin(), atoms.end(), [](const AtomRef &a, const AtomRef &b) {
+            return first_point(*a->space) < first_point(*b->space);
+        });
+        uint64_t h = tracing::combine(layout, atoms.size());
+        for (const auto &atom : atoms) {
+            if (!atom->hash) atom->hash = hash_space(*atom->space);
+            h = tracing::combine(h, atom->hash);
+        }
+        structure_hash = h;
+        ordered_version = shape_version;
+    }
+    return atoms;
+}
+
+uint64_t Root::structure() {
+    ordered_atoms();
+    return structure_hash;
+}
+
 std::unique_ptr<Root> make_root(std::string name, const Rect &bounds, Space space, std::vector<Field> fields) {
     auto root = std::make_unique<Root>();
-    root->id = next_id();
+    root->id = root->logical_id = next_id();
     root->name = std::move(name);
     root->bounds = bounds;
     root->fields = std::move(fields);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "ispace.hpp"
@@ -76,9 +77,8 @@ struct Atom {
     std::vector<Entry> entries;
     std::shared_ptr<Atom> inside, outside;  // after a split
     bool dead = false;                      // after a merge
-    bool from_merge = false;
     RegionNode *merged_by = nullptr;
-    uint64_t birth = 0;
+    uint64_t hash = 0;  // of the geometry; 0: not computed yet
 
     bool split() const { return inside != nullptr; }
 };
@@ -94,6 +94,7 @@ struct RegionNode {
     uint64_t atoms_version = 0;  // equals root->shape_version while `atoms` is current
     uint32_t merge_backoff = 0, merge_wait = 0, merge_width = 0;
     void *python = nullptr;      // Python-side caches (views), owned by the Python layer
+    uint64_t signature = 0;      // see shape_signature(); 0: not computed yet
 
     bool dense() const { return space->dense(); }
 };
@@ -109,6 +110,9 @@ struct PartitionNode {
 };
 
 struct Root {
+    Root();
+    ~Root();
+    Root(const Root &) = delete;
     uint32_t id = 0;
     std::string name;
     Rect bounds;
@@ -125,18 +129,25 @@ struct Root {
     int open_hosts = 0;
     bool reduced = false;    // some launch ever reduced into it
     uint32_t layout = 0;     // interned field names and types
+    uint32_t logical_id = 0;  // operand of tokens; renewed when an array front end reuses the root
+    uint64_t death = 0;       // op position at which its memory was given back
     int refs = 1;  // Python objects that name it, plus pending internal users; changed with the GIL held
     bool attached = false;
     void *python = nullptr;
+    uint64_t ordered_version = 0, structure_hash = 0;
 
     RegionNode *add_node(Space space, PartitionNode *parent, int64_t color);
     PartitionNode *add_partition(RegionNode *parent, std::vector<int64_t> shape, Pieces pieces);
     RegionNode *rectangle(const Rect &r);
     bool overlap(const RegionNode *a, const RegionNode *b);  // cached by id pair
     bool quiescent() const;                                  // every user has finished
+    // Atoms by their first point: an order that isomorphic roots share. And a hash of their geometry.
+    const std::vector<AtomRef> &ordered_atoms();
+    uint64_t structure();
 };
 
 uint32_t next_id();
+std::unordered_set<Root *> &live_roots();
 std::unique_ptr<Root> make_root(std::string name, const Rect &bounds, Space space, std::vector<Field> fields);
 
 }  // namespace burnish::runtime

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "numpy.hpp"
+#include "op.hpp"
 #include "pytypes.hpp"
 
 namespace burnish::runtime {
@@ -127,50 +128,10 @@ Launch *fill_launch(Context *c, TaskObject *self, PyObject *const *args) {
     return l;
 }
 
-// Makes the buffers of the reductions among `requirements` (null-terminated), or null if there are none.
-ReduceBuffer **make_buffers(const std::vector<Requirement> &requirements, RegionNode *const *nodes) {
-    size_t n = 0;
-    for (const auto &q : requirements) n += q.privilege == Privilege::Reduce;
-    if (!n) return nullptr;
-    auto **buffers = new ReduceBuffer *[n + 1];
-    size_t k = 0;
-    for (const auto &q : requirements)
-        if (q.privilege == Privilege::Reduce) {
-            auto *b = new ReduceBuffer;
-            b->node = nodes[q.arg];
-            b->mask = q.mask;
-            b->op = q.op;
-            buffers[k++] = b;
-        }
-    buffers[k] = nullptr;
-    return buffers;
-}
-
-void link_futures(Context *c, TaskRecord *t, Launch *l) {
-    for (FutureState *f : l->futures_in)
-        if (f) c->depend_on(t, f->producer, true);
-    if (l->predicate) c->depend_on(t, l->predicate->producer, true);
-}
-
-void start_future(TaskRecord *t, TaskDef *task) {
-    t->future = new_future(task->return_type);
-    t->future->producer = User(t);
-}
-
 bool check_open_hosts(Root *root) {
     if (!root->open_hosts) return true;
     raise("host_open", Py_BuildValue("(N)", region_object(root->region)));
     return false;
-}
-
-void analyse(Context *c, TaskRecord *t, const std::vector<Requirement> &requirements, bool predicated) {
-    size_t k = 0;
-    for (const auto &q : requirements) {
-        ReduceBuffer *buffer = q.privilege == Privilege::Reduce ? t->buffers[k++] : nullptr;
-        // A predicated task may leave the old contents in place.
-        Privilege p = predicated && q.privilege == Privilege::Write ? Privilege::ReadWrite : q.privilege;
-        c->require(t, t->nodes[q.arg], p, q.op, q.mask, buffer);
-    }
 }
 
 bool argument_error(TaskDef *task, uint16_t param, PyObject *arg) {
@@ -190,6 +151,57 @@ bool check_alias(TaskDef *task, const std::vector<Requirement> &requirements, Re
             return false;
         }
     return true;
+}
+
+}  // namespace
+
+namespace {
+
+// Requirements of a task for arguments of these layouts; null with an exception set.
+const OpPlan *single_plan(TaskDef *task, RegionNode *const *nodes, const uint32_t *layouts, size_t n) {
+    for (const auto &[key, plan] : task->single_plans)
+        if (std::equal(key.begin(), key.end(), layouts, layouts + n)) return plan.get();
+    auto plan = std::make_unique<OpPlan>();
+    plan->n_args = static_cast<uint16_t>(n);
+    for (size_t i = 0; i < n; ++i) {
+        const Resolved *r = resolve(task, task->region_params[i], nodes[i]->root);
+        if (!r) return nullptr;
+        for (const auto &q : r->requirements) {
+            plan->requirements.push_back(q);
+            plan->n_buffers += q.privilege == Privilege::Reduce;
+        }
+    }
+    task->single_plans.emplace_back(std::vector<uint32_t>(layouts, layouts + n), std::move(plan));
+    return task->single_plans.back().second.get();
+}
+
+PyObject *mismatch_error(Context *c) {
+    const Tracer::Mismatch *m = c->tracer().mismatch();
+    auto fn = [](const TaskDef *t) { return t && t->fn ? t->fn : Py_None; };
+    auto site = [&](uint32_t id) {
+        const Site &s = c->site(id);
+        return s.code ? Py_BuildValue("(Oi)", s.code, s.lasti) : Py_NewRef(Py_None);
+    };
+    PyObject *payload = Py_BuildValue("(sIONON)", m->name.c_str(), m->slot, fn(m->recorded), site(m->recorded_site),
+                                      fn(m->found), site(m->found_site));
+    c->tracer().clear_mismatch();
+    return raise("trace_mismatch", payload);
+}
+
+// Issues an op whose launch we hold one reference of; false with an exception set.
+bool run_op(Context *c, const Op &op, FutureState **futures) {
+    TaskDef *task = op.launch->task;
+    if (c->tracer().would_mismatch(op) && c->tracer().mismatch()) {
+        c->release_launch(op.launch);
+        mismatch_error(c);
+        return false;
+    }
+    ++task->launches;
+    task->points += static_cast<uint64_t>(op.points);
+    ++c->counters.launches;
+    c->tracer().issue(op, futures);
+    c->release_launch(op.launch);
+    return c->throttle();
 }
 
 }  // namespace
@@ -222,51 +234,44 @@ PyObject *launch_single(TaskObject *self, PyObject *const *args, size_t nargsf, 
     size_t n_regions = task->region_params.size();
     std::unique_ptr<RegionNode *[]> nodes_heap(n_regions > kInlineArgs ? new RegionNode *[n_regions] : nullptr);
     RegionNode **nodes = nodes_heap ? nodes_heap.get() : nodes_stack;
-    const Resolved *resolved[64];
     if (n_regions > 64) {
         PyErr_SetString(PyExc_TypeError, "a task takes at most 64 region arguments");
         return nullptr;
     }
-    size_t n_requirements = 0;
+    uint32_t layouts[64], operands[64];
     for (size_t i = 0; i < n_regions; ++i) {
         uint16_t param = task->region_params[i];
         PyObject *arg = args[param];
         if (Py_TYPE(arg) != types().region) return argument_error(task, param, arg), nullptr;
         nodes[i] = reinterpret_cast<RegionObject *>(arg)->node;
-        resolved[i] = resolve(task, param, nodes[i]->root);
-        if (!resolved[i] || !check_open_hosts(nodes[i]->root)) return nullptr;
-        n_requirements += resolved[i]->requirements.size();
+        Root *root = nodes[i]->root;
+        if (!check_open_hosts(root)) return nullptr;
+        layouts[i] = root->layout;
+        operands[i] = root->logical_id;
     }
-    std::vector<Requirement> &requirements = c->scratch_requirements;
-    requirements.clear();
-    for (size_t i = 0; i < n_regions; ++i)
-        for (const auto &q : resolved[i]->requirements) requirements.push_back(q);
-    if (!check_alias(task, requirements, nodes)) return nullptr;
+    const OpPlan *plan = single_plan(task, nodes, layouts, n_regions);
+    if (!plan || !check_alias(task, plan->requirements, nodes)) return nullptr;
     Launch *l = fill_launch(c, self, args);
     if (!l) return nullptr;
-    ++task->launches;
-    ++task->points;
-    ++c->counters.launches;
-    TaskRecord *t = c->begin(l);
-    t->n_nodes = static_cast<uint16_t>(n_regions);
-    if (nodes_heap) {
+    l->refs.store(1, std::memory_order_relaxed);  // ours while the op is issued
+    if (n_regions > kInlineArgs) {
         l->owned_nodes = std::move(nodes_heap);
-        t->nodes = l->owned_nodes.get();
-    } else {
-        std::copy(nodes, nodes + n_regions, t->inline_nodes);
-        t->nodes = t->inline_nodes;
+        nodes = l->owned_nodes.get();
     }
-    t->buffers = make_buffers(requirements, t->nodes);
+    Op op{l, plan, nullptr, nodes, 1, false, {}, {}, {operands, n_regions}};
+    uint64_t signature = task->id, flat = task->id;
+    for (size_t i = 0; i < n_regions; ++i) {
+        signature = tracing::combine(signature, shape_signature(nodes[i]));
+        flat = tracing::combine(flat, nodes[i]->id);
+    }
+    op.signature = {signature, tracing::mix(signature ^ 0x5bd1e995u)};
+    op.flat = {flat, tracing::mix(flat ^ 0x5bd1e995u)};
     FutureState *future = nullptr;
-    if (task->returns) {
-        start_future(t, task);
-        future = t->future;
-        future->refs.fetch_add(1);
+    bool ok = run_op(c, op, task->returns ? &future : nullptr);
+    if (!ok) {
+        if (future) drop_future(future);
+        return nullptr;
     }
-    link_futures(c, t, l);
-    analyse(c, t, requirements, false);
-    c->issue(t);
-    if (!c->throttle()) return nullptr;
     return future ? future_object(future) : Py_NewRef(Py_None);
 }
 
@@ -419,9 +424,20 @@ bool check_interference(TaskDef *task, const IndexPlan &plan, PyObject *const *a
     return true;
 }
 
-IndexPlan *build_plan(TaskDef *task, const Domain &domain, PyObject *const *args, int edge,
+// Tokens: geometry of every argument of every point without root identities; and with them.
+void sign(TaskDef *task, IndexPlan &plan) {
+    uint64_t signature = tracing::combine(task->id, static_cast<uint64_t>(plan.domain_volume) + 1), flat = signature;
+    for (int64_t n : plan.domain_shape) signature = tracing::combine(signature, static_cast<uint64_t>(n));
+    for (int32_t c : plan.colors) signature = tracing::combine(signature, static_cast<uint64_t>(c));
+    for (RegionNode *node : plan.nodes) signature = tracing::combine(signature, shape_signature(node));
+    for (uint64_t k : plan.key) flat = tracing::combine(flat, k);
+    plan.signature = {signature, tracing::mix(signature ^ 0x5bd1e995u)};
+    plan.flat = {flat, tracing::mix(flat ^ 0x5bd1e995u)};
+}
+
+std::shared_ptr<IndexPlan> build_plan(TaskDef *task, const Domain &domain, PyObject *const *args, int edge,
                       std::vector<uint64_t> key) {
-    auto plan = std::make_unique<IndexPlan>();
+    auto plan = std::make_shared<IndexPlan>();
     plan->key = std::move(key);
     plan->n_args = static_cast<uint16_t>(task->region_params.size());
     std::vector<PartitionNode *> parts(plan->n_args);
@@ -445,7 +461,11 @@ IndexPlan *build_plan(TaskDef *task, const Domain &domain, PyObject *const *args
         if (std::find(plan->roots.begin(), plan->roots.end(), root) == plan->roots.end()) plan->roots.push_back(root);
         const Resolved *r = resolve(task, task->region_params[i], root);
         if (!r) return nullptr;
-        for (const auto &q : r->requirements) plan->requirements.push_back(q);
+        plan->operands.push_back(root->logical_id);
+        for (const auto &q : r->requirements) {
+            plan->requirements.push_back(q);
+            plan->n_buffers += q.privilege == Privilege::Reduce;
+        }
     }
     int n = static_cast<int>(domain.shape.size());
     int64_t color[kMaxDim] = {};
@@ -472,11 +492,12 @@ IndexPlan *build_plan(TaskDef *task, const Domain &domain, PyObject *const *args
     plan->domain_shape = domain.shape;
     if (!check_interference(task, *plan, args)) return nullptr;
     if (task->plans.size() >= 4096) task->plans.erase(task->plans.begin());
-    task->plans.push_back(std::move(plan));
-    return task->plans.back().get();
+    sign(task, *plan);
+    task->plans.push_back(plan);
+    return plan;
 }
 
-IndexPlan *find_plan(TaskDef *task, PyObject *domain_object, PyObject *const *args, int edge) {
+std::shared_ptr<IndexPlan> find_plan(TaskDef *task, PyObject *domain_object, PyObject *const *args, int edge) {
     Domain domain;
     uint64_t key_stack[40];
     size_t k = 0;
@@ -486,7 +507,8 @@ IndexPlan *find_plan(TaskDef *task, PyObject *domain_object, PyObject *const *ar
         int64_t v = PyLong_AsLongLong(domain_object);
         if (v < 0) {
             PyErr_Clear();
-            return static_cast<IndexPlan *>(static_cast<void *>(raise("domain", Py_BuildValue("(O)", domain_object))));
+            raise("domain", Py_BuildValue("(O)", domain_object));
+            return nullptr;
         }
         domain.shape = {v};
         key_stack[k++] = static_cast<uint64_t>(v);
@@ -504,7 +526,7 @@ IndexPlan *find_plan(TaskDef *task, PyObject *domain_object, PyObject *const *ar
         else return argument_error(task, param, arg), nullptr;
     }
     for (size_t i = task->plans.size(); i-- > 0;)
-        if (task->plans[i]->key == key) return task->plans[i].get();
+        if (task->plans[i]->key == key) return task->plans[i];
     return build_plan(task, domain, args, edge, std::move(key));
 }
 
@@ -578,7 +600,7 @@ PyObject *launch_map(PyObject *self_object, PyObject *const *args, Py_ssize_t na
     Context *c = context_or_start();
     if (!c || !check_thread(c)) return nullptr;
     PyObject *const *params = args + 1;
-    IndexPlan *plan = find_plan(task, args[0], params, edge);
+    std::shared_ptr<IndexPlan> plan = find_plan(task, args[0], params, edge);
     if (!plan) return nullptr;
     for (Root *root : plan->roots)
         if (!check_open_hosts(root)) return nullptr;
@@ -590,42 +612,16 @@ PyObject *launch_map(PyObject *self_object, PyObject *const *args, Py_ssize_t na
         when->refs.fetch_add(1);
         l->predicate = when;
     }
-    ++task->launches;
-    task->points += static_cast<uint64_t>(plan->points);
-    ++c->counters.launches;
     FutureMapObject *futures = nullptr;
     if (task->returns) {
         futures = reinterpret_cast<FutureMapObject *>(types().future_map->tp_alloc(types().future_map, 0));
-        futures->states = new std::vector<FutureState *>(plan->domain_volume);
+        futures->states = new std::vector<FutureState *>(static_cast<size_t>(plan->domain_volume));
     }
-    l->refs.store(1);  // ours while the points are issued
-    bool ok = true;
-    for (int64_t i = 0; ok && i < plan->points; ++i) {
-        TaskRecord *t = c->begin(l);
-        t->point = plan->colors[i];
-        t->n_nodes = plan->n_args;
-        // Plans go with their roots or with age; small argument lists are copied so that records do not need them.
-        if (plan->n_args <= kInlineArgs) {
-            std::copy_n(&plan->nodes[i * plan->n_args], plan->n_args, t->inline_nodes);
-        } else {
-            if (!l->owned_nodes) {
-                l->owned_nodes.reset(new RegionNode *[plan->nodes.size()]);
-                std::copy(plan->nodes.begin(), plan->nodes.end(), l->owned_nodes.get());
-            }
-            t->nodes = l->owned_nodes.get() + i * plan->n_args;
-        }
-        t->buffers = make_buffers(plan->requirements, t->nodes);
-        if (futures) {
-            start_future(t, task);
-            t->future->refs.fetch_add(1);
-            (*futures->states)[t->point] = t->future;
-        }
-        link_futures(c, t, l);
-        analyse(c, t, plan->requirements, when != nullptr);
-        c->issue(t);
-    }
-    c->release_launch(l);
-    if (!c->throttle()) {
+    l->refs.store(1, std::memory_order_relaxed);  // ours while the points are issued
+    l->plan = plan;  // keeps the nodes
+    Op op{l, plan.get(), plan, plan->nodes.data(), plan->points, when != nullptr, plan->signature, plan->flat, plan->operands};
+    if (when) op.signature.lo ^= 0x9e3779b97f4a7c15ull;
+    if (!run_op(c, op, futures ? futures->states->data() : nullptr)) {
         Py_XDECREF(reinterpret_cast<PyObject *>(futures));
         return nullptr;
     }

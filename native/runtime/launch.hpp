@@ -59,16 +59,8 @@ struct Param {
     char scalar_type = 'O';  // native bodies: 'd' or 'q'
 };
 
-struct IndexPlan {
-    std::vector<uint64_t> key;
-    int64_t points = 0, domain_volume = 0;
-    std::vector<int64_t> domain_shape;
-    uint16_t n_args = 0;
-    std::vector<RegionNode *> nodes;      // points x n_args
-    std::vector<int32_t> colors;          // row-major color of each point (edges may skip some)
-    std::vector<Requirement> requirements;
-    std::vector<Root *> roots;
-};
+struct IndexPlan;
+struct OpPlan;
 
 // Requirements of one parameter for one field layout.
 struct Resolved {
@@ -119,7 +111,8 @@ struct TaskDef {
     bool deterministic = true;
     uint64_t code_hash = 0;
     std::vector<std::unique_ptr<ResolvedTable>> resolved;  // per parameter
-    std::vector<std::unique_ptr<IndexPlan>> plans;
+    std::vector<std::shared_ptr<IndexPlan>> plans;
+    std::vector<std::pair<std::vector<uint32_t>, std::unique_ptr<OpPlan>>> single_plans;  // by layouts of the arguments
     // totals for --explain
     uint64_t launches = 0, points = 0;
     std::atomic<uint64_t> run_ns{0}, runs{0};
@@ -131,13 +124,13 @@ struct Launch {
     std::atomic<int32_t> refs{0};
     uint32_t site = 0;
     uint64_t seq = 0;
-    IndexPlan *plan = nullptr;
     uint32_t n_scalars = 0;
     Scalar *scalars = nullptr;
     bool owns_objects = false;  // scalars are Python objects to be released with the GIL held
     std::vector<FutureState *> futures_in;  // by value parameter, null where it is a plain value
     FutureState *predicate = nullptr;       // bodies run only if it holds a true value
-    std::unique_ptr<RegionNode *[]> owned_nodes;
+    std::unique_ptr<RegionNode *[]> owned_nodes;  // many region arguments: records point here
+    std::shared_ptr<const IndexPlan> plan;        // or into the plan
     uint8_t domain_rank = 0;
     int64_t domain_shape[kMaxDim] = {};
     void *work = nullptr;                   // fold, fill or native work of internal records

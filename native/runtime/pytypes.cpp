@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "op.hpp"
 #include "views.hpp"
 
 namespace burnish::runtime {
@@ -26,20 +27,30 @@ PyObject *raise(const char *kind, PyObject *payload) {
 
 void release_root(Root *root) {
     if (--root->refs > 0) return;
-    if (Context *c = current(); c && !root->quiescent()) c->retire_root(root);
-    else delete_root(root);
+    if (Context *c = current()) {
+        c->retire_root(root);
+    } else {
+        free_root_data(root);
+        delete_root(root);
+    }
 }
 
-void delete_root(Root *root) {
+void free_root_data(Root *root) {
     for (TaskDef *task : task_registry())
         std::erase_if(task->plans, [&](const auto &plan) {
             return std::find(plan->roots.begin(), plan->roots.end(), root) != plan->roots.end();
         });
-    for (auto &node : root->nodes) delete static_cast<NodeViews *>(node->python);
+    for (auto &node : root->nodes) {
+        delete static_cast<NodeViews *>(node->python);
+        node->python = nullptr;
+    }
     for (auto &f : root->fields) Py_XDECREF(static_cast<PyObject *>(f.descr));
     Py_XDECREF(static_cast<PyObject *>(root->python));
-    delete root;
+    root->fields.clear();
+    root->atoms.clear();
 }
+
+void delete_root(Root *root) { delete root; }
 
 namespace {
 

@@ -31,7 +31,7 @@ struct Edge {
     bool data() const { return succ_and_data & 1; }
 };
 
-enum class RecordKind : uint8_t { Task, Fold, Host, Native };
+enum class RecordKind : uint8_t { Task, Fold, Host };
 enum class RecordState : uint8_t { Waiting, Done, Failed };
 
 constexpr int kInlineArgs = 6;

@@ -101,8 +101,8 @@ TaskRecord *LaneQueue::pop() {
 }
 
 // ---- scheduler ----
-Scheduler::Scheduler(int threads, int lanes, bool spin, Callbacks callbacks)
-    : call_(std::move(callbacks)), lanes_(lanes), spin_(spin) {
+Scheduler::Scheduler(int threads, int lanes, bool spin, uint64_t chaos, Runner &runner)
+    : runner_(runner), lanes_(lanes), spin_(spin), chaos_(chaos) {
     for (int i = 0; i <= threads; ++i) workers_.push_back(std::make_unique<Worker>());
     for (int i = 1; i <= threads; ++i) workers_[i]->thread = std::thread([this, i] { loop(i); });
 }
@@ -135,7 +135,7 @@ void Scheduler::wake() {
 }
 
 void Scheduler::ready(TaskRecord *r, int self) {
-    if (call_.needs_gil(r)) lane_.push(r);
+    if (runner_.needs_gil(r)) lane_.push(r);
     else workers_[self]->deque.push(r);
     std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the fence in park
     wake();
@@ -155,11 +155,12 @@ void Scheduler::complete(TaskRecord *r, int self, RecordState state) {
     while (e) {
         Edge *next = e->next;  // before the successor can run and recycle the edge's memory
         TaskRecord *s = e->succ();
-        if (state == RecordState::Failed && e->data()) call_.poison(s, failure);
+        if (state == RecordState::Failed && e->data()) runner_.poison(s, failure);
         if (s->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) ready(s, self);
         e = next;
     }
-    call_.retire(r, self, state);
+    if (r->instance) runner_.release_static(r, self, state == RecordState::Failed ? failure : nullptr);
+    runner_.retire(r, self, state);
     // Last: whoever waits for the count may take everything down.
     auto &done = workers_[self]->stats.completed;
     done.store(done.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
@@ -174,7 +175,7 @@ void Scheduler::complete(TaskRecord *r, int self, RecordState state) {
 
 void Scheduler::execute(TaskRecord *r, int self) {
     jitter();
-    RecordState state = call_.run(r, self);
+    RecordState state = runner_.run(r, self);
     jitter();
     complete(r, self, state);
 }
@@ -254,7 +255,6 @@ void Scheduler::drain_lane(int self) {
 void Scheduler::loop(int self) {
     t_random ^= static_cast<uint64_t>(self) * 0xbf58476d1ce4e5b9ull + chaos_;
     PyThreadState *state = nullptr;
-    call_.thread_start(self);
     while (!stop_.load(std::memory_order_acquire)) {
         if (TaskRecord *r = find_native(self)) {
             execute(r, self);

@@ -58,20 +58,25 @@ struct WorkerStats {
     std::atomic<uint64_t> completed{0}, stolen{0}, parked{0}, busy_ns{0};
 };
 
+// What the runtime does with a record. `self` is the worker's index; 0 is the launching thread.
+class Runner {
+   public:
+    virtual bool needs_gil(const TaskRecord *t) const = 0;
+    // Runs the body (with the GIL held if needs_gil) and reports whether it succeeded.
+    virtual RecordState run(TaskRecord *t, int self) = 0;
+    virtual void poison(TaskRecord *t, Failure *failure) = 0;
+    // Successors that a template names; those that become ready go to Scheduler::ready.
+    virtual void release_static(TaskRecord *t, int self, Failure *failure) = 0;
+    // After successors were released: give the record's resources back.
+    virtual void retire(TaskRecord *t, int self, RecordState state) = 0;
+
+   protected:
+    ~Runner() = default;
+};
+
 class Scheduler {
    public:
-    // What the runtime does with a record. `self` is the worker's index; 0 is the launching thread.
-    struct Callbacks {
-        std::function<bool(const TaskRecord *)> needs_gil;
-        // Runs the body (with the GIL held if needs_gil) and reports whether it succeeded.
-        std::function<RecordState(TaskRecord *, int self)> run;
-        // After successors were released: give the record's resources back.
-        std::function<void(TaskRecord *, int self, RecordState)> retire;
-        std::function<void(TaskRecord *, Failure *)> poison;
-        std::function<void(int self)> thread_start;
-    };
-
-    Scheduler(int threads, int lanes, bool spin, Callbacks callbacks);  // threads beside the launching one
+    Scheduler(int threads, int lanes, bool spin, uint64_t chaos, Runner &runner);  // threads beside the launching one
     ~Scheduler();
 
     int threads() const { return static_cast<int>(workers_.size()) - 1; }
@@ -85,7 +90,6 @@ class Scheduler {
     void run_now(TaskRecord *r, int self);
     uint64_t completed() const;
     WorkerStats &stats(int self) { return workers_[self]->stats; }
-    void shuffle(uint64_t seed) { chaos_ = seed; }  // adversarial order for tests
     int64_t lane_backlog() const { return lane_.size(); }
 
    private:
@@ -106,7 +110,7 @@ class Scheduler {
     bool should_stay_awake(const std::function<bool()> *done) const;
     void jitter();
 
-    Callbacks call_;
+    Runner &runner_;
     std::vector<std::unique_ptr<Worker>> workers_;
     LaneQueue lane_;
     std::atomic<int> lanes_active_{0};
@@ -119,7 +123,7 @@ class Scheduler {
     std::condition_variable wakeup_, launcher_wakeup_;
     std::atomic<bool> launcher_waits_{false};
     const std::function<bool()> *launcher_done_ = nullptr;  // guarded by mutex_
-    uint64_t chaos_ = 0;
+    uint64_t chaos_;  // nonzero: adversarial order and delays, for tests
 };
 
 }  // namespace burnish::runtime

@@ -16,7 +16,19 @@ from pathlib import Path as _Path
 
 from burnish._native import runtime as _rt
 from burnish.runtime.access import Constant, SparseField, constant, fields_view, gather, scatter, scatter_add
-from burnish.runtime.context import Context, RunReport, Settings, context, fence, start, start_default, stats, stop
+from burnish.runtime.context import (
+    Context,
+    RunReport,
+    Settings,
+    context,
+    fence,
+    start,
+    start_default,
+    stats,
+    stop,
+    trace,
+    traces,
+)
 from burnish.runtime.errors import raise_error
 from burnish.runtime.future import Future, FutureMap
 from burnish.runtime.partition import Partition, block, by_color, by_sets, ghost, image, preimage, restrict
@@ -49,5 +61,6 @@ __all__ = [
     "Constant", "Context", "Future", "FutureMap", "IndexSpace", "Partition", "Privilege", "Read", "ReadWrite",
     "Rect", "Reduce", "Region", "RunReport", "Settings", "SparseField", "Task", "Write", "attach", "block",
     "by_color", "by_sets", "constant", "context", "each", "fence", "gather", "ghost", "image", "preimage",
-    "reduction", "region", "restrict", "scatter", "scatter_add", "start", "stats", "stop", "task",
+    "reduction", "region", "restrict", "scatter", "scatter_add", "start", "stats", "stop", "task", "trace",
+    "traces",
 ]  # fmt: skip

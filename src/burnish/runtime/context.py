@@ -5,11 +5,14 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any, Literal
 
 from burnish._native import runtime as _rt
-from burnish.runtime.errors import ContextThreadError, RuntimeProblem, handles
+from burnish.runtime.errors import ContextThreadError, RuntimeProblem, TraceError, TraceMismatchError, handles, line_of, short_path
 
 Engine = Literal["local", "ray"]
 ExecutorName = Literal["auto", "serial", "threads", "processes"]
@@ -108,13 +111,44 @@ def _start(settings: Settings) -> Context:
     lanes = settings.lanes if settings.lanes is not None else 2
     _rt.start(
         workers, lanes, settings.executor == "serial", settings.check, settings.record_edges, settings.profile,
-        settings.window, settings.chaos, settings.reduce_limit,
+        settings.window, settings.chaos, settings.reduce_limit, _trace_options(settings.trace),
     )  # fmt: skip
     _settings = settings
     # Bodies that release the GIL inside NumPy wait for it again while the program launches: hand over sooner.
     _switch_interval = sys.getswitchinterval()
     sys.setswitchinterval(2e-4)
     return _context
+
+
+def _trace_options(trace: Any) -> dict[str, Any]:
+    options = {
+        "algorithm": "burnish", "history": 8192, "ruler": 64, "min_length": 4, "max_length": None,
+        "deterministic": False, "budget": 0.02, "parametric": True, "memory": 64 << 20,
+    }  # fmt: skip
+    if isinstance(trace, bool):
+        return options if trace else {**options, "algorithm": "off"}
+    return {**options, **{k: v for k, v in vars(trace).items() if k in options}}
+
+
+@contextmanager
+def trace(name: str, *, on_mismatch: Literal["raise", "analyze"] = "raise") -> Iterator[None]:
+    """A manual trace: the launches inside are recorded the first time and replayed later.
+
+    They must be the same each time (up to renaming regions); a deviation raises TraceMismatchError, or with
+    ``on_mismatch="analyze"`` is analysed normally. Blocking calls inside split the trace.
+    """
+    if not _rt.begin_trace(name, on_mismatch == "raise"):
+        raise TraceError(f"trace '{name}' starts inside another manual trace; traces cannot be nested")
+    try:
+        yield
+    finally:
+        _rt.end_trace()
+
+
+def traces() -> list[dict[str, Any]]:
+    """Known traces: length, replays, reliability, template bytes, task names and launch sites of their ops."""
+    found: list[dict[str, Any]] = _rt.traces()
+    return found
 
 
 def start_default() -> None:
@@ -174,6 +208,19 @@ def stats() -> dict[str, Any]:
     """Counters of the running context: launches, tasks, edges, edges_removed, folds, replayed, stolen, ..."""
     counters: dict[str, Any] = _rt.counters()
     return counters
+
+
+def _op_text(fn: Any, site: tuple[CodeType, int] | None) -> str:
+    name = getattr(fn, "__name__", "nothing (the trace was over)")
+    return f"{name} at {short_path(site[0].co_filename)}:{line_of(*site)}" if site else name
+
+
+@handles("trace_mismatch")
+def _trace_mismatch(name: str, op: int, recorded: Any, recorded_site: Any, found: Any, found_site: Any) -> TraceMismatchError:
+    return TraceMismatchError(
+        f"trace '{name}', op {op}: recorded {_op_text(recorded, recorded_site)}, now {_op_text(found, found_site)}; "
+        "remove the bracket (automatic tracing handles varying sequences) or use another name"
+    )
 
 
 @handles("thread")

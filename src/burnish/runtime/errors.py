@@ -66,6 +66,14 @@ class WorkerLostError(RuntimeProblem):
     """A worker died and recovery was off."""
 
 
+class TraceError(RuntimeProblem):
+    """A manual trace is used wrongly."""
+
+
+class TraceMismatchError(TraceError):
+    """The launches inside a manual trace are not the recorded ones."""
+
+
 class HostAccessError(RuntimeProblem):
     """Data are being written by the main program."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -223,8 +224,8 @@ class Region(_rt.RegionBase):  # type: ignore[misc]
         """Set all points to ``value`` (a scalar or one point's inner array); a launch like any other."""
         chosen = [self._field(field)] if field is not None or len(self.fields) == 1 else list(self.fields)
         for f in chosen:
-            point = np.ascontiguousarray(np.broadcast_to(np.asarray(value, dtype=f.dtype), f.inner))
-            _rt.fill(self, f.name, point.tobytes())
+            point = np.array(np.broadcast_to(np.asarray(value, dtype=f.dtype), f.inner))
+            _fill_task(f.name)(self, point)
 
     def detach(self) -> npt.NDArray[Any]:
         """End :func:`attach`: waits, and gives the array back writeable."""
@@ -236,6 +237,15 @@ class Region(_rt.RegionBase):  # type: ignore[misc]
         array: npt.NDArray[Any] = _attached.pop(info["id"])
         array.flags.writeable = True
         return array
+
+
+@functools.cache
+def _fill_task(field: str) -> Any:
+    def fill(out: Any, value: Any) -> None:
+        (out if isinstance(out, np.ndarray) else out.values)[...] = value
+
+    params = [("out", [([field], WRITE, -1)]), ("value", None)]
+    return _rt.make_task(fill, "fill", params, False, False, False, True, True, 0, None)
 
 
 _attached: dict[int, npt.NDArray[Any]] = {}
