@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tracing/deferred.hpp"
 #include "tracing/eager.hpp"
 #include "tracing/finder.hpp"
 #include "tracing/history.hpp"
@@ -32,6 +33,7 @@ public:
           history_(limit_),
           watcher_(history_),
           eager_(watcher_),
+          deferred_(watcher_),
           finder_(make_synchronous_finder(find_options(config))),
           agreement_(std::move(agreement)),
           covered_(std::bit_ceil(limit_ + 1)) {}
@@ -47,9 +49,13 @@ public:
         }
         watcher_.op();
         cover(now) = 0;
-        eager_.op(now, decision_);
-        if (decision_.completed) mark(now + 1 - watcher_.candidate(decision_.lead).length, now + 1);
-        if (decision_.capture != kNone) mark(now + 1 - decision_.capture_length, now + 1);
+        if (config_.mode == Mode::eager) {
+            eager_.op(now, decision_);
+            if (decision_.completed) mark(now + 1 - watcher_.candidate(decision_.lead).length, now + 1);
+            if (decision_.capture != kNone) mark(now + 1 - decision_.capture_length, now + 1);
+        } else {
+            issue(deferred_.op(now + 1));
+        }
         after();
         return decision_;
     }
@@ -61,14 +67,22 @@ public:
         history_.append_separator();
         watcher_.separator();
         cover(now) = 1;
-        eager_.separator(now, decision_);
+        if (config_.mode == Mode::eager) {
+            eager_.separator(now, decision_);
+        } else {
+            issue(deferred_.separator(now + 1));
+        }
         after();
         return decision_;
     }
 
     const Decision &finish() {
         decision_ = Decision{};
-        eager_.separator(history_.size(), decision_);
+        if (config_.mode == Mode::eager) {
+            eager_.separator(history_.size(), decision_);
+        } else {
+            issue(deferred_.separator(history_.size()));
+        }
         return decision_;
     }
 
@@ -77,6 +91,7 @@ public:
     History history_;
     Watcher watcher_;
     Eager eager_;
+    Deferred deferred_;
     std::unique_ptr<Finder> finder_;
     std::unique_ptr<Agreement> agreement_;
     Decision decision_;
@@ -86,6 +101,12 @@ private:
     uint8_t &cover(uint64_t position) { return covered_[position & (covered_.size() - 1)]; }
     void mark(uint64_t first, uint64_t last) {
         for (uint64_t p = first; p < last; ++p) cover(p) = 1;
+    }
+
+    void issue(std::span<const Segment> segments) {
+        decision_.issue = segments;
+        for (const Segment &s : segments)
+            if (s.candidate != kNone) mark(s.start, s.start + s.length);
     }
 
     void take_up() {
@@ -108,8 +129,11 @@ private:
 
     bool quiet(uint64_t window) {
         const uint64_t n = history_.size(), length = std::min(n, std::max(window, kQuietWindow));
-        uint64_t covered = 0;
-        for (uint64_t p = n - length; p < n; ++p) covered += cover(p) || (eager_.leading() && p >= eager_.led_since());
+        // Ops of the match under way count: with finished replays alone the finder would never rest.
+        uint64_t covered = 0, live = n;
+        if (config_.mode == Mode::deferred) live = deferred_.issued();
+        else if (eager_.leading()) live = eager_.led_since();
+        for (uint64_t p = n - length; p < n; ++p) covered += cover(p) || p >= live;
         return static_cast<double>(covered) >= kQuiet * static_cast<double>(length);
     }
 

@@ -70,9 +70,9 @@ public:
 private:
     Step step_of(const OpView &op);
     void complete(uint32_t candidate, uint64_t start);
-    void die(const Match &m, uint64_t now);
-    void leave(uint32_t from, uint32_t to, const Match &m, uint64_t now);
-    void failed(uint32_t candidate, uint64_t start, uint32_t depth);
+    void die(const Match &m, size_t earlier, uint64_t now);
+    void leave(const Match &m, uint32_t next, size_t earlier, uint64_t now);
+    void failed(uint32_t candidate, const Match &m, size_t earlier, uint32_t depth);
     bool known_rotation(const Found &found) const;
     // Matches of the ops [from, now) against the trie; replaces the live ones.
     void rescan(uint64_t from);
