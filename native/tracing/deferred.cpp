@@ -44,11 +44,12 @@ const Deferred::Complete *Deferred::longest(uint64_t first, uint64_t last) const
 }
 
 bool Deferred::worth_waiting(const Complete &match, uint64_t n) const {
+    const bool remainder = watcher_.candidate(match.candidate).remainder;
     for (const Match &m : watcher_.live()) {
         if (m.start < issued_ || m.start >= match.end()) continue;
         for (const uint32_t c : watcher_.below(m)) {
             const Candidate &p = watcher_.candidate(c);
-            if (!p.sighted || n - m.start >= p.length) continue;
+            if (!(p.sighted || remainder) || n - m.start >= p.length) continue;
             if (p.reliability() >= kTrusted && p.expected() > match.length) return true;
         }
     }

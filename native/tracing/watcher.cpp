@@ -109,18 +109,25 @@ bool Watcher::known_rotation(const Found &found) const {
     return false;
 }
 
+bool Watcher::add(const NormalForm &form, uint64_t root_hash, bool remainder) {
+    const auto id = static_cast<uint32_t>(candidates_.size());
+    if (trie_.insert(form, id) != id) return false;
+    Candidate candidate;
+    candidate.form = form;
+    candidate.length = form.length();
+    candidate.inserted = candidate.last_completed = history_.size();
+    candidate.root_hash = root_hash;
+    candidate.remainder = remainder;
+    candidates_.push_back(std::move(candidate));
+    return true;
+}
+
 void Watcher::insert(const Found &found) {
     if (found.loop && known_rotation(found)) return;
-    const auto id = static_cast<uint32_t>(candidates_.size());
-    if (trie_.insert(found.form, id) != id) return;
-    Candidate candidate;
-    candidate.form = found.form;
-    candidate.length = found.form.length();
-    candidate.inserted = candidate.last_completed = history_.size();
-    candidate.root_hash = found.loop ? found.root_hash : 0;
-    candidates_.push_back(std::move(candidate));
+    if (!add(found.form, found.loop ? found.root_hash : 0, false)) return;
     uint64_t from = std::max(separator_, history_.oldest());
-    if (history_.size() - from >= candidates_.back().length) from = history_.size() - candidates_.back().length + 1;
+    if (history_.size() - from >= found.form.length()) from = history_.size() - found.form.length() + 1;
+    if (found.remainder) add(found.form.slice(0, found.remainder), 0, true);
     if (!live_.empty()) from = std::min(from, live_.front().start);
     rescan(from);
 }
