@@ -6,11 +6,19 @@ namespace burnish::tracing {
 
 namespace {
 constexpr double kTrusted = 0.3;  // reliability from which a match may be adopted in its middle
+
+// Costs relative to that of a replayed op, and the saving per op from which another template is captured.
+constexpr double kAnalysisCost = 8, kInstanceCost = 16, kWorthwhile = 0.4;
 }
 
 void Eager::op(uint64_t now, Decision &decision) {
     if (leader_ != kNone) follow(now, decision);
     if (leader_ == kNone && decision.lead == kNone) choose(now, decision);
+    if (decision.lead != kNone) {
+        coverage_.mark(now, now + 1, Coverage::issued);
+        if (now == led_since_) coverage_.mark(now, now + 1, Coverage::begins);
+        if (decision.completed) coverage_.mark(led_since_, now + 1, Coverage::complete);
+    }
     if (!watcher_.completions().empty()) offer_capture(now, decision);
 }
 
@@ -74,11 +82,23 @@ void Eager::choose(uint64_t now, Decision &decision) {
 void Eager::offer_capture(uint64_t now, Decision &decision) {
     for (const Completion &c : watcher_.completions()) {
         const Candidate &candidate = watcher_.candidate(c.candidate);
-        if (candidate.captured || candidate.length <= decision.capture_length) continue;
+        if (candidate.captured || candidate.remainder || candidate.length <= decision.capture_length) continue;
+        if (!worth_capturing(candidate, now)) continue;
         decision.capture = c.candidate;
         decision.capture_length = candidate.length;
     }
-    (void)now;
+    if (decision.capture != kNone) coverage_.mark(now + 1 - decision.capture_length, now + 1, Coverage::complete);
+}
+
+// What this template would have saved on the match just seen, in units of the cost of a replayed op. Programs that
+// are well covered by few templates are left alone.
+bool Eager::worth_capturing(const Candidate &candidate, uint64_t now) const {
+    const uint64_t first = now + 1 - candidate.length, last = now + 1;
+    const uint64_t analysed = candidate.length - coverage_.count(first, last, Coverage::issued | Coverage::complete);
+    const uint64_t instances = coverage_.count(first, last, Coverage::begins);
+    const double saved = kAnalysisCost * static_cast<double>(analysed) +
+                         kInstanceCost * static_cast<double>(instances > 0 ? instances - 1 : 0);
+    return saved >= kWorthwhile * candidate.length;
 }
 
 }  // namespace burnish::tracing

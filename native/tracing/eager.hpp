@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 
+#include "tracing/coverage.hpp"
 #include "tracing/recognizer.hpp"
 #include "tracing/watcher.hpp"
 
@@ -9,7 +10,7 @@ namespace burnish::tracing {
 
 class Eager {
 public:
-    explicit Eager(Watcher &watcher) : watcher_(watcher) {}
+    Eager(Watcher &watcher, Coverage &coverage) : watcher_(watcher), coverage_(coverage) {}
 
     // After the watcher has seen the op at position `now`.
     void op(uint64_t now, Decision &decision);
@@ -23,12 +24,12 @@ private:
     void end(uint64_t now, Decision &decision);
     void choose(uint64_t now, Decision &decision);
     void offer_capture(uint64_t now, Decision &decision);
+    bool worth_capturing(const Candidate &candidate, uint64_t now) const;
 
     Watcher &watcher_;
+    Coverage &coverage_;
     uint32_t leader_ = kNone;
     uint64_t start_ = 0, led_since_ = 0;
-    uint64_t last_end_ = 0;       // position after the last completed instance
-    uint32_t last_length_ = 0;
 };
 
 }  // namespace burnish::tracing

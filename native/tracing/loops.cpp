@@ -146,6 +146,8 @@ std::vector<Found> find_loops(const Window &window, const FindOptions &options) 
         const int32_t rotation = found.loop ? least_rotation(string.first(period)) : 0;
         found.root_hash = found.loop ? text.hash_signatures(position, period, rotation) : 0;
         found.occurrences = count;
+        const int32_t fewest = std::max(1, (static_cast<int32_t>(options.min_length) + period - 1) / period) * period;
+        if (fewest < kept) found.remainder = static_cast<uint32_t>(fewest);
         const NormalForm form = text.form(position, kept);
         const uint32_t piece = options.max_length;
         if (piece != kNone && form.length() > piece + options.min_length) {
@@ -154,6 +156,7 @@ std::vector<Found> find_loops(const Window &window, const FindOptions &options) 
                 if (part < options.min_length) break;
                 found.form = form.slice(k, part);
                 found.loop = false;
+                found.remainder = 0;
                 result.push_back(found);
             }
         } else {

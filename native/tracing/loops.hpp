@@ -32,6 +32,7 @@ struct FindOptions {
 struct Found {
     NormalForm form;
     bool loop = false;       // occurs back to back
+    uint32_t remainder = 0;  // length of the fewest loop bodies that make a candidate, if fewer than in `form`
     uint64_t root_hash = 0;  // of the least rotation of the loop body's signatures
     uint32_t occurrences = 0;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tracing/coverage.hpp"
+#include "tracing/deferred.hpp"
 #include "tracing/eager.hpp"
 #include "tracing/finder.hpp"
 #include "tracing/history.hpp"
@@ -12,7 +14,7 @@ namespace burnish::tracing {
 namespace {
 
 constexpr double kQuiet = 0.98;          // share of covered positions above which no job is started
-constexpr uint64_t kQuietWindow = 256;   // positions looked at, at least
+constexpr uint64_t kQuietWindow = 1024;   // positions looked at, at least
 constexpr uint64_t kForgetAfter = 16;    // histories
 
 FindOptions find_options(const Config &config) {
@@ -31,10 +33,11 @@ public:
           limit_(2 * static_cast<uint64_t>(config.history)),
           history_(limit_),
           watcher_(history_),
-          eager_(watcher_),
+          coverage_(limit_),
+          eager_(watcher_, coverage_),
+          deferred_(watcher_),
           finder_(make_synchronous_finder(find_options(config))),
-          agreement_(std::move(agreement)),
-          covered_(std::bit_ceil(limit_ + 1)) {}
+          agreement_(std::move(agreement)) {}
 
     const Decision &op(const Token &signature, const Token &flat, std::span<const uint32_t> roots) {
         decision_ = Decision{};
@@ -46,10 +49,12 @@ public:
             history_.append(flat, {});
         }
         watcher_.op();
-        cover(now) = 0;
-        eager_.op(now, decision_);
-        if (decision_.completed) mark(now + 1 - watcher_.candidate(decision_.lead).length, now + 1);
-        if (decision_.capture != kNone) mark(now + 1 - decision_.capture_length, now + 1);
+        coverage_.reset(now);
+        if (config_.mode == Mode::eager) {
+            eager_.op(now, decision_);
+        } else {
+            issue(deferred_.op(now + 1));
+        }
         after();
         return decision_;
     }
@@ -60,15 +65,24 @@ public:
         const uint64_t now = history_.size();
         history_.append_separator();
         watcher_.separator();
-        cover(now) = 1;
-        eager_.separator(now, decision_);
+        coverage_.reset(now);
+        coverage_.mark(now, now + 1, Coverage::complete);
+        if (config_.mode == Mode::eager) {
+            eager_.separator(now, decision_);
+        } else {
+            issue(deferred_.separator(now + 1));
+        }
         after();
         return decision_;
     }
 
     const Decision &finish() {
         decision_ = Decision{};
-        eager_.separator(history_.size(), decision_);
+        if (config_.mode == Mode::eager) {
+            eager_.separator(history_.size(), decision_);
+        } else {
+            issue(deferred_.separator(history_.size()));
+        }
         return decision_;
     }
 
@@ -76,16 +90,19 @@ public:
     const uint64_t limit_;
     History history_;
     Watcher watcher_;
+    Coverage coverage_;
     Eager eager_;
+    Deferred deferred_;
     std::unique_ptr<Finder> finder_;
     std::unique_ptr<Agreement> agreement_;
     Decision decision_;
     uint64_t skipped_ = 0;
 
 private:
-    uint8_t &cover(uint64_t position) { return covered_[position & (covered_.size() - 1)]; }
-    void mark(uint64_t first, uint64_t last) {
-        for (uint64_t p = first; p < last; ++p) cover(p) = 1;
+    void issue(std::span<const Segment> segments) {
+        decision_.issue = segments;
+        for (const Segment &s : segments)
+            if (s.candidate != kNone) coverage_.mark(s.start, s.start + s.length, Coverage::complete);
     }
 
     void take_up() {
@@ -108,12 +125,14 @@ private:
 
     bool quiet(uint64_t window) {
         const uint64_t n = history_.size(), length = std::min(n, std::max(window, kQuietWindow));
-        uint64_t covered = 0;
-        for (uint64_t p = n - length; p < n; ++p) covered += cover(p) || (eager_.leading() && p >= eager_.led_since());
+        // Ops of the match under way count: with finished replays alone the finder would never rest.
+        uint64_t live = n;
+        if (config_.mode == Mode::deferred) live = deferred_.issued();
+        else if (eager_.leading()) live = eager_.led_since();
+        live = std::max(live, n - length);
+        const uint64_t covered = n - live + coverage_.count(n - length, live, Coverage::complete);
         return static_cast<double>(covered) >= kQuiet * static_cast<double>(length);
     }
-
-    std::vector<uint8_t> covered_;
 };
 
 Recognizer::Recognizer(const Config &config, std::unique_ptr<Agreement> agreement)
@@ -144,6 +163,7 @@ std::vector<CandidateInfo> Recognizer::candidates() const {
     return infos;
 }
 
+std::span<const Completion> Recognizer::completions() const { return implementation_->watcher_.completions(); }
 uint64_t Recognizer::position() const { return implementation_->history_.size(); }
 uint64_t Recognizer::collisions() const { return 0; }
 FinderStats Recognizer::finder() const {

@@ -68,6 +68,12 @@ struct Decision {
     std::span<const Segment> issue;
 };
 
+// A complete match of a candidate that ends with the last op; leading or not.
+struct Completion {
+    uint32_t candidate;
+    uint64_t start;
+};
+
 struct CandidateInfo {
     uint32_t id;
     uint32_t length;
@@ -107,6 +113,7 @@ public:
 
     const NormalForm &form(uint32_t candidate) const;  // valid while the candidate is alive
     std::vector<CandidateInfo> candidates() const;
+    std::span<const Completion> completions() const;
     uint64_t position() const;  // ops and separators seen
     uint64_t collisions() const;
     FinderStats finder() const;

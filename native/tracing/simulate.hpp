@@ -21,7 +21,7 @@ struct Stream {
 struct Simulation {
     std::vector<uint32_t> trace;   // per position: candidate whose complete instance covers it, or kNone
     std::vector<uint8_t> replayed; // per position: issued through a template (eager) or in a replay (deferred)
-    uint64_t replays = 0, captures = 0, covered = 0;
+    uint64_t replays = 0, captures = 0;
     uint64_t max_deferral = 0;
     uint64_t distinct = 0;
     FinderStats finder;

@@ -26,10 +26,10 @@ void Watcher::op() {
     for (const Match &m : live_) {
         const uint32_t next = trie_.advance(m.node, step, m.start_operand);
         if (next == kNone) {
-            die(m, now);
+            die(m, kept, now);
             continue;
         }
-        if (trie_[next].group != trie_[m.node].group) leave(m.node, next, m, now);
+        if (trie_[next].group != trie_[m.node].group) leave(m, next, kept, now);
         live_[kept++] = {m.start, m.start_operand, next};
     }
     live_.resize(kept);
@@ -48,7 +48,7 @@ void Watcher::op() {
 void Watcher::separator() {
     completions_.clear();
     const uint64_t now = history_.size() - 1;
-    for (const Match &m : live_) die(m, now);
+    for (size_t i = 0; i < live_.size(); ++i) die(live_[i], 0, now);
     live_.clear();
     separator_ = history_.size();
 }
@@ -75,26 +75,32 @@ void Watcher::complete(uint32_t c, uint64_t start) {
     candidate.counted_end = history_.size();
 }
 
-void Watcher::failed(uint32_t c, uint64_t start, uint32_t depth) {
+// A match that died counts against its candidate, unless an earlier one (live_[0 .. earlier)) may still complete it:
+// loop bodies often contain false starts of themselves.
+void Watcher::failed(uint32_t c, const Match &m, size_t earlier, uint32_t depth) {
     Candidate &candidate = candidates_[c];
-    if (depth >= candidate.length || depth < std::max(2u, candidate.length / 4) || start < candidate.counted_end) return;
+    if (depth >= candidate.length || depth < std::max(2u, candidate.length / 4)) return;
+    if (m.start < candidate.counted_end) return;
+    for (size_t i = 0; i < earlier; ++i)
+        if (leads_to(live_[i], c)) return;
     candidate.ok *= kDecay;
     candidate.tried = candidate.tried * kDecay + 1;
-    candidate.counted_end = start + depth;
+    candidate.counted_end = m.start + depth;
 }
 
-void Watcher::die(const Match &m, uint64_t now) {
+void Watcher::die(const Match &m, size_t earlier, uint64_t now) {
     const auto depth = static_cast<uint32_t>(now - m.start);
     if (depth < 2) return;
-    for (const uint32_t c : trie_.below(m.node)) failed(c, m.start, depth);
+    for (const uint32_t c : trie_.below(m.node)) failed(c, m, earlier, depth);
 }
 
-void Watcher::leave(uint32_t from, uint32_t to, const Match &m, uint64_t now) {
+// The match goes on, but no longer towards some of the candidates.
+void Watcher::leave(const Match &m, uint32_t next, size_t earlier, uint64_t now) {
     const auto depth = static_cast<uint32_t>(now - m.start);
     if (depth < 2) return;
-    const auto still = trie_.below(to);
-    for (const uint32_t c : trie_.below(from))
-        if (std::find(still.begin(), still.end(), c) == still.end()) failed(c, m.start, depth);
+    const auto still = trie_.below(next);
+    for (const uint32_t c : trie_.below(m.node))
+        if (std::find(still.begin(), still.end(), c) == still.end()) failed(c, m, earlier, depth);
 }
 
 bool Watcher::known_rotation(const Found &found) const {
@@ -103,18 +109,25 @@ bool Watcher::known_rotation(const Found &found) const {
     return false;
 }
 
+bool Watcher::add(const NormalForm &form, uint64_t root_hash, bool remainder) {
+    const auto id = static_cast<uint32_t>(candidates_.size());
+    if (trie_.insert(form, id) != id) return false;
+    Candidate candidate;
+    candidate.form = form;
+    candidate.length = form.length();
+    candidate.inserted = candidate.last_completed = history_.size();
+    candidate.root_hash = root_hash;
+    candidate.remainder = remainder;
+    candidates_.push_back(std::move(candidate));
+    return true;
+}
+
 void Watcher::insert(const Found &found) {
     if (found.loop && known_rotation(found)) return;
-    const auto id = static_cast<uint32_t>(candidates_.size());
-    if (trie_.insert(found.form, id) != id) return;
-    Candidate candidate;
-    candidate.form = found.form;
-    candidate.length = found.form.length();
-    candidate.inserted = candidate.last_completed = candidate.counted_end = history_.size();
-    candidate.root_hash = found.loop ? found.root_hash : 0;
-    candidates_.push_back(std::move(candidate));
+    if (!add(found.form, found.loop ? found.root_hash : 0, false)) return;
     uint64_t from = std::max(separator_, history_.oldest());
-    if (history_.size() - from >= candidates_.back().length) from = history_.size() - candidates_.back().length + 1;
+    if (history_.size() - from >= found.form.length()) from = history_.size() - found.form.length() + 1;
+    if (found.remainder) add(found.form.slice(0, found.remainder), 0, true);
     if (!live_.empty()) from = std::min(from, live_.front().start);
     rescan(from);
 }

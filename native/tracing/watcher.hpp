@@ -6,6 +6,7 @@
 
 #include "tracing/history.hpp"
 #include "tracing/loops.hpp"
+#include "tracing/recognizer.hpp"
 #include "tracing/trie.hpp"
 
 namespace burnish::tracing {
@@ -16,6 +17,7 @@ struct Candidate {
     uint64_t inserted = 0;        // position from which matches may complete it
     uint64_t last_completed = 0;  // position after the last complete match (or of insertion)
     uint64_t root_hash = 0;       // loops: identifies the loop body up to rotation
+    bool remainder = false;       // the same loop body fewer times: what is left of a loop after its last instance
     bool alive = true;
     bool sighted = false;   // matched completely at least once
     bool captured = false;  // the runtime holds a template
@@ -34,11 +36,6 @@ struct Match {
     uint64_t start;          // position of its first op
     uint64_t start_operand;  // operands before it
     uint32_t node;
-};
-
-struct Completion {
-    uint32_t candidate;
-    uint64_t start;
 };
 
 class Watcher {
@@ -70,10 +67,11 @@ public:
 private:
     Step step_of(const OpView &op);
     void complete(uint32_t candidate, uint64_t start);
-    void die(const Match &m, uint64_t now);
-    void leave(uint32_t from, uint32_t to, const Match &m, uint64_t now);
-    void failed(uint32_t candidate, uint64_t start, uint32_t depth);
+    void die(const Match &m, size_t earlier, uint64_t now);
+    void leave(const Match &m, uint32_t next, size_t earlier, uint64_t now);
+    void failed(uint32_t candidate, const Match &m, size_t earlier, uint32_t depth);
     bool known_rotation(const Found &found) const;
+    bool add(const NormalForm &form, uint64_t root_hash, bool remainder);
     // Matches of the ops [from, now) against the trie; replaces the live ones.
     void rescan(uint64_t from);
 
