@@ -4,11 +4,12 @@ BIN     := .venv/bin
 NATIVE  := $(shell find native -type f) CMakeLists.txt
 JOBS    ?= 2
 
-.PHONY: demo test test-all lint types contracts unit install clean help
+.PHONY: demo test test-all sanitize lint types contracts unit install clean help
 help:
 	@echo "make demo      install what the tour needs, run burnish tour"
 	@echo "make test      lint, types, import contracts, tests (under 15 minutes on 2 cores)"
 	@echo "make test-all  the same with slow and nightly tests"
+	@echo "make sanitize  native tests under address, undefined-behaviour and thread sanitizers"
 	@echo "make clean     remove .venv and build outputs"
 
 .venv/pip.stamp: pyproject.toml
@@ -48,6 +49,14 @@ test: lint types contracts unit
 
 test-all: lint types contracts
 	$(BIN)/python -m pytest -n $(JOBS) -m "not gpu"
+
+# Native tests without Python, once per sanitizer pair that can share a build.
+sanitize: .venv/pip.stamp
+	for kind in address,undefined thread; do \
+	  PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/sanitize-$$kind -G Ninja -DCMAKE_BUILD_TYPE=None -DBURNISH_SANITIZE=$$kind \
+	  && PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/sanitize-$$kind --target native_tests \
+	  && for test in build/sanitize-$$kind/*_test; do $$test || exit 1; done || exit 1; \
+	done
 
 clean:
 	rm -rf .venv build dist out

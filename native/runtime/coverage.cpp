@@ -98,6 +98,17 @@ Coverage grid_coverage(int dim, const Grid &grid, std::span<const Space> spaces)
     return result;
 }
 
+// Whether the hulls of the spaces, as linear positions, are apart: the common case of contiguous pieces.
+bool hulls_apart(std::span<const Space> spaces) {
+    IntervalList hulls;
+    for (const Space &space : spaces)
+        if (!space->is_empty()) hulls.push_back({space->intervals().front().lo, space->intervals().back().hi});
+    std::ranges::sort(hulls, {}, &Interval::lo);
+    for (size_t i = 1; i < hulls.size(); ++i)
+        if (hulls[i].lo < hulls[i - 1].hi) return false;
+    return true;
+}
+
 Coverage interval_coverage(std::span<const Space> spaces, int64_t rows) {
     int64_t lo = std::numeric_limits<int64_t>::max(), hi = 0;
     for (const Space &space : spaces) {
@@ -107,6 +118,10 @@ Coverage interval_coverage(std::span<const Space> spaces, int64_t rows) {
     }
     Coverage result;
     if (hi <= lo) return result;
+    if (hulls_apart(spaces)) {
+        for (const Space &space : spaces) result.volume += space->volume();
+        return result;
+    }
     if (bitmap_pays(hi - lo, rows)) {
         Bitmap seen(lo, hi - lo);
         for (const Space &space : spaces) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <limits>
 #include <utility>
 
 namespace burnish::runtime {
@@ -66,26 +67,94 @@ bool covers(IntervalView a, IntervalView b) {
     return true;
 }
 
+namespace {
+
+// Collects the output of a merge that writes every candidate and then decides whether to keep it: the data decide the
+// branches of these merges at random, and a mispredicted one costs more than the whole step.
+class Output {
+   public:
+    explicit Output(size_t expected) { list_.reserve(expected); }
+    void put(int64_t lo, int64_t hi, bool keep) {
+        buffer_[n_] = {lo, hi};
+        n_ += keep;
+        if (n_ == kBuffer) flush();
+    }
+    IntervalList take() {
+        flush();
+        return std::move(list_);
+    }
+
+   private:
+    static constexpr size_t kBuffer = 512;
+    void flush() {
+        list_.insert(list_.end(), buffer_, buffer_ + n_);
+        n_ = 0;
+    }
+    size_t n_ = 0;
+    Interval buffer_[kBuffer];
+    IntervalList list_;
+};
+
+// The gaps of a list, as a list with one entry more.
+struct Gaps {
+    IntervalView list;
+    size_t size() const { return list.size() + 1; }
+    Interval operator[](size_t j) const {
+        return {j == 0 ? std::numeric_limits<int64_t>::min() : list[j - 1].hi,
+                j == list.size() ? std::numeric_limits<int64_t>::max() : list[j].lo};
+    }
+};
+
+template <class B, class Each>
+void merge_common(IntervalView a, const B &b, Each each) {
+    size_t i = 0, j = 0;
+    while (i < a.size() && j < b.size()) {
+        const Interval x = a[i], y = b[j];
+        each(std::max(x.lo, y.lo), std::min(x.hi, y.hi));
+        const bool first = x.hi <= y.hi;
+        i += first;
+        j += !first;
+    }
+}
+
+// Galloping wins when one list is much the shorter.
+bool lopsided(size_t a, size_t b) { return std::max(a, b) / 16 > std::min(a, b); }
+
+}  // namespace
+
 int64_t overlap_volume(IntervalView a, IntervalView b) {
     int64_t volume = 0;
-    each_common(a, b, [&](int64_t lo, int64_t hi) {
-        volume += hi - lo;
-        return true;
-    });
+    if (lopsided(a.size(), b.size())) {
+        each_common(a, b, [&](int64_t lo, int64_t hi) {
+            volume += hi - lo;
+            return true;
+        });
+    } else {
+        merge_common(a, b, [&](int64_t lo, int64_t hi) { volume += std::max<int64_t>(0, hi - lo); });
+    }
     return volume;
 }
 
 IntervalList intersection(IntervalView a, IntervalView b) {
-    IntervalList out;
-    out.reserve(std::min(a.size(), b.size()));
-    each_common(a, b, [&](int64_t lo, int64_t hi) {
-        out.push_back({lo, hi});
-        return true;
-    });
-    return out;
+    if (lopsided(a.size(), b.size())) {
+        IntervalList out;
+        each_common(a, b, [&](int64_t lo, int64_t hi) {
+            out.push_back({lo, hi});
+            return true;
+        });
+        return out;
+    }
+    Output out(std::min(a.size(), b.size()));
+    merge_common(a, b, [&](int64_t lo, int64_t hi) { out.put(lo, hi, lo < hi); });
+    return out.take();
 }
 
 IntervalList difference(IntervalView a, IntervalView b) {
+    if (!lopsided(a.size(), b.size())) {
+        Output out(a.size());
+        merge_common(a, Gaps{b}, [&](int64_t lo, int64_t hi) { out.put(lo, hi, lo < hi); });
+        return out.take();
+    }
     IntervalList out;
     out.reserve(a.size());
     size_t j = 0;
@@ -103,16 +172,28 @@ IntervalList difference(IntervalView a, IntervalView b) {
 }
 
 IntervalList unite(IntervalView a, IntervalView b) {
-    IntervalList out;
-    out.reserve(a.size() + b.size());
+    Output out(std::max(a.size(), b.size()));
+    Interval open{std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::min()};
+    bool any = false;   // the first interval closes nothing
+    const auto add = [&](Interval run) {
+        const bool fresh = run.lo > open.hi;
+        out.put(open.lo, open.hi, fresh && any);
+        any = true;
+        open.lo = fresh ? run.lo : open.lo;
+        open.hi = fresh ? run.hi : std::max(open.hi, run.hi);
+    };
     size_t i = 0, j = 0;
     while (i < a.size() && j < b.size()) {
-        const Interval &run = a[i].lo <= b[j].lo ? a[i++] : b[j++];
-        append(out, run.lo, run.hi);
+        const Interval x = a[i], y = b[j];
+        const bool first = x.lo <= y.lo;
+        add({first ? x.lo : y.lo, first ? x.hi : y.hi});
+        i += first;
+        j += !first;
     }
-    for (; i < a.size(); ++i) append(out, a[i].lo, a[i].hi);
-    for (; j < b.size(); ++j) append(out, b[j].lo, b[j].hi);
-    return out;
+    for (; i < a.size(); ++i) add(a[i]);
+    for (; j < b.size(); ++j) add(b[j]);
+    out.put(open.lo, open.hi, any);
+    return out.take();
 }
 
 IntervalList unite_all(std::vector<IntervalView> lists) {
@@ -167,25 +248,34 @@ int64_t Bitmap::add(Interval run) {
 }
 
 IntervalList Bitmap::intervals() const {
-    // A run starts where a bit is set and the bit below is not; it ends where the opposite holds. So count first.
-    size_t count = 0;
+    static_assert(sizeof(Interval) == 2 * sizeof(int64_t));
+    // Bits that differ from the one below are, alternately, starts and ends.
+    size_t starts = 0;
     uint64_t below = 0;
-    for (uint64_t word : words_) {
-        count += static_cast<size_t>(std::popcount(word & ~(word << 1 | below)));
+    for (const uint64_t word : words_) {
+        starts += static_cast<size_t>(std::popcount(word & ~(word << 1 | below)));
         below = word >> 63;
     }
-    IntervalList out(count);
-    size_t starts = 0, ends = 0;
+    constexpr int kBlock = 8;   // written unconditionally: a loop to the last bit would mispredict once per word
+    IntervalList out(starts + kBlock / 2);
+    auto *at = reinterpret_cast<int64_t *>(out.data());
     below = 0;
-    for (size_t w = 0; w < words_.size(); ++w) {
-        const uint64_t word = words_[w];
-        const uint64_t shifted = word << 1 | below;
-        const int64_t at = base_ + static_cast<int64_t>(w * 64);
-        for (uint64_t bits = word & ~shifted; bits; bits &= bits - 1) out[starts++].lo = at + std::countr_zero(bits);
-        for (uint64_t bits = shifted & ~word; bits; bits &= bits - 1) out[ends++].hi = at + std::countr_zero(bits);
+    int64_t base = base_;
+    for (const uint64_t word : words_) {
+        uint64_t changes = word ^ (word << 1 | below);
         below = word >> 63;
+        const int count = std::popcount(changes);
+        for (int done = 0; done < count; done += kBlock) {
+            for (int i = 0; i < kBlock; ++i) {
+                at[done + i] = base + std::countr_zero(changes);
+                changes &= changes - 1;
+            }
+        }
+        at += count;
+        base += 64;
     }
-    if (ends < starts) out[ends].hi = base_ + static_cast<int64_t>(words_.size() * 64);
+    if (below) *at = base;   // the last run ends with the bitmap
+    out.resize(starts);
     return out;
 }
 
@@ -219,6 +309,27 @@ IntervalList intervals_of(std::vector<int64_t> &values, int64_t min, int64_t max
     radix_sort(values, min, max);
     IntervalList out;
     for (int64_t v : values) append(out, v, v + 1);
+    return out;
+}
+
+IntervalList sorted(IntervalList runs) {
+    if (runs.empty()) return runs;
+    int64_t lo = runs[0].lo, hi = runs[0].hi;
+    bool ascending = true;
+    for (size_t i = 1; i < runs.size(); ++i) {
+        ascending = ascending && runs[i - 1].hi < runs[i].lo;
+        lo = std::min(lo, runs[i].lo);
+        hi = std::max(hi, runs[i].hi);
+    }
+    if (ascending) return runs;
+    if (bitmap_pays(hi - lo, static_cast<int64_t>(runs.size()))) {
+        Bitmap bits(lo, hi - lo);
+        for (const Interval &run : runs) bits.add(run);
+        return bits.intervals();
+    }
+    std::ranges::sort(runs, {}, &Interval::lo);
+    IntervalList out;
+    for (const Interval &run : runs) append(out, run.lo, run.hi);
     return out;
 }
 

@@ -61,4 +61,12 @@ void radix_sort(std::vector<int64_t> &values, int64_t min, int64_t max);
 // The set of the values, any order, duplicates allowed; all in [min, max]. Destroys `values`.
 IntervalList intervals_of(std::vector<int64_t> &values, int64_t min, int64_t max);
 
+// Nonempty intervals in any order, overlapping or not, as a list.
+IntervalList sorted(IntervalList runs);
+// The rows of a nonempty rectangle inside the root, ascending, contiguous ones joined; appended.
+void append_rows(const Rect &root, const Rect &r, IntervalList &out);
+
+// The space of a list known to be canonical and inside the root.
+Space space_of(const Rect &root, IntervalList runs);
+
 }  // namespace burnish::runtime

@@ -71,46 +71,27 @@ int split_dim(const Rect &root, const Rect &r) {
     return d;
 }
 
-IntervalList rows_of(const Rect &root, const Rect &r) {
-    const Coord stride = strides(root);
-    const int k = split_dim(root, r);
-    int64_t count = 1;
-    for (int d = 0; d < k; ++d) count *= r.hi[d] - r.lo[d];
-    IntervalList out;
-    out.reserve(static_cast<size_t>(count));
-    const int64_t length = (r.hi[k] - r.lo[k]) * stride[k];
-    int64_t at = 0;
-    for (int d = 0; d <= k; ++d) at += (r.lo[d] - root.lo[d]) * stride[d];
-    Coord x = r.lo;
-    for (int64_t i = 0; i < count; ++i) {
-        out.push_back({at, at + length});
-        for (int d = k - 1; d >= 0; --d) {   // odometer
-            at += stride[d];
-            if (++x[d] < r.hi[d]) break;
-            at -= (r.hi[d] - r.lo[d]) * stride[d];
-            x[d] = r.lo[d];
-        }
-    }
-    return out;
-}
-
 // The bounding box of sorted intervals.
 Rect bounding_box(const Rect &root, IntervalView runs) {
-    Rect box = root;
-    if (root.dim == 1) {
-        box.lo[0] = root.lo[0] + runs.front().lo;
-        box.hi[0] = root.lo[0] + runs.back().hi;
-        return normalized(box);
-    }
-    box.lo = coordinates(root, runs.front().lo);
-    box.hi = box.lo;   // inclusive until the end
+    const int last = root.dim - 1;
+    const int64_t width = root.hi[last] - root.lo[last];
+    Rect box = root;   // inclusive until the end
+    box.lo = box.hi = coordinates(root, runs.front().lo);
+    int64_t row = 0, row_end = 0;   // linear positions of the current row; most runs stay inside it
     for (const Interval &run : runs) {
-        const Coord first = coordinates(root, run.lo), last = coordinates(root, run.hi - 1);
-        bool crossed = false;   // a run that crosses a row boundary touches both ends of every dimension below
-        for (int d = 0; d < root.dim; ++d) {
-            box.lo[d] = std::min(box.lo[d], crossed ? root.lo[d] : first[d]);
-            box.hi[d] = std::max(box.hi[d], crossed ? root.hi[d] - 1 : last[d]);
-            crossed = crossed || first[d] != last[d];
+        if (run.lo >= row_end || run.hi > row_end) {
+            const Coord first = coordinates(root, run.lo), final = coordinates(root, run.hi - 1);
+            bool crossed = false;   // a run that crosses a row boundary touches both ends of every dimension below
+            for (int d = 0; d < root.dim; ++d) {
+                box.lo[d] = std::min(box.lo[d], crossed ? root.lo[d] : first[d]);
+                box.hi[d] = std::max(box.hi[d], crossed ? root.hi[d] - 1 : final[d]);
+                crossed = crossed || first[d] != final[d];
+            }
+            row = run.hi - 1 - (final[last] - root.lo[last]);
+            row_end = row + width;
+        } else {
+            box.lo[last] = std::min(box.lo[last], root.lo[last] + (run.lo - row));
+            box.hi[last] = std::max(box.hi[last], root.lo[last] + (run.hi - 1 - row));
         }
     }
     for (int d = 0; d < root.dim; ++d) ++box.hi[d];
@@ -181,6 +162,26 @@ int64_t Rect::volume() const {
 
 // ---- construction ----
 
+void append_rows(const Rect &root, const Rect &r, IntervalList &out) {
+    const Coord stride = strides(root);
+    const int k = split_dim(root, r);
+    int64_t count = 1;
+    for (int d = 0; d < k; ++d) count *= r.hi[d] - r.lo[d];
+    const int64_t length = (r.hi[k] - r.lo[k]) * stride[k];
+    int64_t at = 0;
+    for (int d = 0; d <= k; ++d) at += (r.lo[d] - root.lo[d]) * stride[d];
+    Coord x = r.lo;
+    for (int64_t i = 0; i < count; ++i) {
+        out.push_back({at, at + length});
+        for (int d = k - 1; d >= 0; --d) {   // odometer
+            at += stride[d];
+            if (++x[d] < r.hi[d]) break;
+            at -= (r.hi[d] - r.lo[d]) * stride[d];
+            x[d] = r.lo[d];
+        }
+    }
+}
+
 struct IndexSpaceAccess {
     static std::shared_ptr<IndexSpace> make(const Rect &root) {
         struct Made : IndexSpace {};   // opens the private constructor to make_shared
@@ -210,7 +211,7 @@ struct IndexSpaceAccess {
         return space;
     }
 
-    static Space sorted(const Rect &root, IntervalList runs) {
+    static Space canonical(const Rect &root, IntervalList runs) {
         if (runs.empty()) return IndexSpace::empty(root);
         const Rect box = bounding_box(root, runs);
         int64_t volume = 0;
@@ -224,6 +225,8 @@ struct IndexSpaceAccess {
         return space;
     }
 };
+
+Space space_of(const Rect &root, IntervalList runs) { return IndexSpaceAccess::canonical(root, std::move(runs)); }
 
 Space IndexSpace::rect(const Rect &root, const Rect &r) {
     if (root.dim < 1 || root.dim > kMaxDim || r.dim != root.dim)
@@ -245,7 +248,7 @@ Space IndexSpace::sparse(const Rect &root, std::vector<Interval> intervals) {
         end = run.hi;
     }
     if (end > root.volume()) throw std::out_of_range("interval ends at " + std::to_string(end) + ", outside the root");
-    return IndexSpaceAccess::sorted(root, std::move(intervals));
+    return space_of(root, std::move(intervals));
 }
 
 Space IndexSpace::points(const Rect &root, std::vector<int64_t> linear) {
@@ -254,7 +257,7 @@ Space IndexSpace::points(const Rect &root, std::vector<int64_t> linear) {
     const int64_t lo = *min, hi = *max;
     if (lo < 0 || hi >= root.volume())
         throw std::out_of_range("point " + std::to_string(lo < 0 ? lo : hi) + " is outside the root");
-    return IndexSpaceAccess::sorted(root, intervals_of(linear, lo, hi));
+    return space_of(root, intervals_of(linear, lo, hi));
 }
 
 IndexSpace::~IndexSpace() {
@@ -268,7 +271,11 @@ std::span<const Interval> IndexSpace::intervals() const {
     if (!dense_) return sparse_;
     if (volume_ == 0) return {};
     if (one_run_) return {&run_, 1};
-    return published(rows_, [this] { return rows_of(root_, bounds_); });
+    return published(rows_, [this] {
+        IntervalList rows;
+        append_rows(root_, bounds_, rows);
+        return rows;
+    });
 }
 
 const std::vector<int64_t> &IndexSpace::ranks_before() const {
@@ -352,7 +359,7 @@ Space intersection(const Space &a, const Space &b) {
     if (a->dense() && inside(a->bounds(), b->bounds())) return b;
     if (b->dense() && inside(b->bounds(), a->bounds())) return a;
     if (a->dense() && b->dense()) return IndexSpaceAccess::dense(a->root(), clip(a->bounds(), b->bounds()));
-    return IndexSpaceAccess::sorted(a->root(), intersection(a->intervals(), b->intervals()));
+    return space_of(a->root(), intersection(a->intervals(), b->intervals()));
 }
 
 Space difference(const Space &a, const Space &b) {
@@ -360,7 +367,7 @@ Space difference(const Space &a, const Space &b) {
     if (a == b || (b->dense() && inside(b->bounds(), a->bounds()))) return IndexSpace::empty(a->root());
     if (a->dense() && b->dense())
         if (const auto rest = trimmed(a->bounds(), b->bounds())) return IndexSpaceAccess::dense(a->root(), *rest);
-    return IndexSpaceAccess::sorted(a->root(), difference(a->intervals(), b->intervals()));
+    return space_of(a->root(), difference(a->intervals(), b->intervals()));
 }
 
 Space unite(const Space &a, const Space &b) {
@@ -368,7 +375,7 @@ Space unite(const Space &a, const Space &b) {
     if (a->is_empty() || (b->dense() && inside(b->bounds(), a->bounds()))) return b;
     if (a->dense() && b->dense())
         if (const auto both = joined(a->bounds(), b->bounds())) return IndexSpaceAccess::dense(a->root(), *both);
-    return IndexSpaceAccess::sorted(a->root(), unite(a->intervals(), b->intervals()));
+    return space_of(a->root(), unite(a->intervals(), b->intervals()));
 }
 
 Space unite_all(const Rect &root, std::span<const Space> spaces) {
@@ -382,7 +389,7 @@ Space unite_all(const Rect &root, std::span<const Space> spaces) {
     }
     if (lists.empty()) return IndexSpace::empty(root);
     if (lists.size() == 1) return *only;
-    return IndexSpaceAccess::sorted(root, unite_all(std::move(lists)));
+    return space_of(root, unite_all(std::move(lists)));
 }
 
 std::vector<Run> runs(const IndexSpace &whole, const IndexSpace &part) {

@@ -58,7 +58,7 @@ Space by_rank(const IndexSpace &parent, size_t &i, int64_t &before, int64_t lo, 
             ++i;
         }
     }
-    return IndexSpace::sparse(parent.root(), std::move(out));
+    return space_of(parent.root(), std::move(out));
 }
 
 // [lo, hi) clipped to [from, to), or taken modulo that range: at most two intervals.
@@ -116,7 +116,8 @@ void each_box(const Rect &root, Interval run, Visit visit) {
 Space halo(const Space &parent, const Space &piece, std::span<const int64_t> width, bool wrap) {
     const Rect &root = parent->root();
     const Rect &within = parent->bounds();
-    std::vector<Space> parts;
+    if (piece->is_empty()) return piece;
+    IntervalList rows;
     const auto grow = [&](const Rect &box) {
         std::array<std::vector<Interval>, kMaxDim> spans;
         size_t combinations = 1;
@@ -133,16 +134,15 @@ Space halo(const Space &parent, const Space &piece, std::span<const int64_t> wid
                 r.lo[d] = span.lo;
                 r.hi[d] = span.hi;
             }
-            parts.push_back(IndexSpace::rect(root, r));
+            append_rows(root, r, rows);
         }
     };
-    if (piece->is_empty()) return piece;
     if (piece->dense()) {
         grow(piece->bounds());
     } else {
         for (const Interval &run : piece->intervals()) each_box(root, run, grow);
     }
-    return intersection(unite_all(root, parts), parent);
+    return intersection(space_of(root, sorted(std::move(rows))), parent);
 }
 
 }  // namespace
