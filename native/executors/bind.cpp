@@ -11,6 +11,7 @@
 #include "executors/pyvalue.hpp"
 #include "executors/serve.hpp"
 #include "executors/undo.hpp"
+#include "executors/watch.hpp"
 
 namespace burnish::executors {
 
@@ -133,7 +134,8 @@ void bind_arena(nb::module_ &m) {
         .def(nb::init<uint64_t, uint64_t, uint64_t>(), nb::arg("capacity"), nb::arg("limit") = 0,
              nb::arg("retain") = 256ull << 20)
         .def_static("attach", &Arena::attach, nb::arg("fd"), nb::arg("capacity"))
-        .def("alloc", &Arena::alloc, nb::arg("bytes"), nb::arg("align") = 64)
+        .def("alloc", &Arena::alloc, nb::arg("bytes"), nb::arg("align") = 64,
+             nb::call_guard<nb::gil_scoped_release>())
         .def("free", &Arena::free, nb::arg("offset"), nb::call_guard<nb::gil_scoped_release>())
         .def("block_bytes", &Arena::block_bytes, nb::arg("offset"))
         .def("trim", &Arena::trim, nb::call_guard<nb::gil_scoped_release>())
@@ -145,6 +147,7 @@ void bind_arena(nb::module_ &m) {
              })
         .def_prop_ro("fd", &Arena::fd)
         .def_prop_ro("capacity", &Arena::capacity)
+        .def_prop_ro("address", [](const Arena &a) { return reinterpret_cast<uintptr_t>(a.base()); })
         .def("stats", [](const Arena &a) {
             auto s = a.stats();
             nb::dict d;
@@ -225,5 +228,8 @@ BURNISH_BIND(executors) {
         .def("restore", &Undo::restore)
         .def("release", &Undo::release)
         .def_prop_ro("bytes", &Undo::bytes);
+    nb::class_<Watch>(m, "Watch").def(nb::init<Channel &, int>(), nb::arg("channel"), nb::arg("pipe"),
+                                      nb::keep_alive<1, 2>());
+    m.def("die_with_parent", [](int parent) { die_with_parent(parent); }, nb::arg("parent"));
     m.def("serve", &serve, nb::arg("channel"), nb::arg("decoder"), nb::arg("pickle"), nb::arg("describe"));
 }

@@ -72,26 +72,27 @@ nb::object Decoder::array(const ArrayDesc &desc) {
 }
 
 nb::object Decoder::value(Reader &in) {
-    in.node(node_);
-    switch (node_.head.kind) {
+    Node node;
+    in.node(node);
+    switch (node.head.kind) {
         case NodeKind::none: return nb::none();
-        case NodeKind::boolean: return nb::borrow(node_.head.a ? Py_True : Py_False);
-        case NodeKind::integer: return owned(PyLong_FromLongLong(node_.integer));
-        case NodeKind::real: return owned(PyFloat_FromDouble(node_.real));
+        case NodeKind::boolean: return nb::borrow(node.head.a ? Py_True : Py_False);
+        case NodeKind::integer: return owned(PyLong_FromLongLong(node.integer));
+        case NodeKind::real: return owned(PyFloat_FromDouble(node.real));
         case NodeKind::text:
-            return owned(PyUnicode_DecodeUTF8(chars(node_.bytes), static_cast<Py_ssize_t>(node_.bytes.size()),
+            return owned(PyUnicode_DecodeUTF8(chars(node.bytes), static_cast<Py_ssize_t>(node.bytes.size()),
                                               "surrogatepass"));
         case NodeKind::pickled: {
-            auto *data = const_cast<char *>(chars(node_.bytes));
+            auto *data = const_cast<char *>(chars(node.bytes));
             nb::object view =
-                owned(PyMemoryView_FromMemory(data, static_cast<Py_ssize_t>(node_.bytes.size()), PyBUF_READ));
+                owned(PyMemoryView_FromMemory(data, static_cast<Py_ssize_t>(node.bytes.size()), PyBUF_READ));
             return owned(PyObject_CallOneArg(loads_.ptr(), view.ptr()));
         }
-        case NodeKind::object: return stored(node_.object);
-        case NodeKind::array: return array(node_.array);
+        case NodeKind::object: return stored(node.object);
+        case NodeKind::array: return array(node.array);
         case NodeKind::apply: {
-            uint32_t children = node_.head.n;
-            nb::object callable = stored(node_.object);  // before the children overwrite node_
+            uint32_t children = node.head.n;
+            nb::object callable = stored(node.object);
             nb::object arguments = owned(PyTuple_New(children));
             for (uint32_t i = 0; i < children; ++i) PyTuple_SET_ITEM(arguments.ptr(), i, value(in).release().ptr());
             return owned(PyObject_CallObject(callable.ptr(), arguments.ptr()));

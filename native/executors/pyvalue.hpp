@@ -30,7 +30,6 @@ private:
     const Arena &arena_;
     nb::object owner_, loads_;
     std::unordered_map<uint64_t, nb::object> objects_, dtypes_;
-    Node node_;
 };
 
 // Appends the node of a value: plain ones inline, everything else through `pickle` (a callable object -> bytes).

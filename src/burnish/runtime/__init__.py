@@ -1,0 +1,1 @@
+"""Sequential programs over regions, run in parallel."""
