@@ -240,7 +240,7 @@ def test_kill_at_random_moments_of_a_call(pool):
     """Requests and answers of many parts, so that kills hit every phase of a transfer."""
     rng, lost = random.Random(5), 0
     data = rng.randbytes(700_000)
-    for _ in range(12):
+    for _ in range(6):
         pool.call(0, abs, 0)
         killer = threading.Timer(rng.uniform(0.0, 0.02), os.kill, [pool[0].pid, signal.SIGKILL])
         killer.start()
@@ -269,7 +269,7 @@ def test_retry_with_undo_equals_an_undisturbed_run(pool):
     base[:] = np.arange(800).reshape(2, 400)
     expected = base.copy()
     function = pool.publish(message.pack_function(crawl, "crawl"))
-    for _ in range(8):
+    for _ in range(4):
         with np.errstate(over="ignore"):
             crawl(expected[0, ::2], expected[1, ::2], 20)
         pieces = [describe(pool.arena, base[0, ::2]), describe(pool.arena, base[1, ::2])]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, NewType, Protocol, TypedDict, cast
 
 import numpy as np
-import psutil
 
 from burnish import _native
 from burnish.core.errors import EnvironmentProblem
@@ -113,7 +113,7 @@ def new_arena(capacity: int | None = None, *, limit: int = 0, retain: int = 256 
     ``limit`` bounds the bytes in live blocks (0: the capacity); ``retain`` is how many bytes of free memory may keep
     their pages for quick reuse. Nothing of it outlives the processes that map it.
     """
-    size = capacity or 2 * psutil.virtual_memory().total
+    size = capacity or 2 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:
         return cast(Arena, _ex.Arena(size, limit, retain))
     except RuntimeError as error:
