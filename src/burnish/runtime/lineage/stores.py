@@ -211,12 +211,23 @@ class DirectoryStore:
         if key not in self._known_blobs:
             path = self._blob_path(key)
             if not path.exists():
-                try:
-                    write_atomic(path, data)
-                except BurnishError as error:
-                    raise LineageWriteError(error.message) from error
+                self._write_blob(path, data)
             self._known_blobs.add(key)
         return key
+
+    def _write_blob(self, path: Path, data: bytes) -> None:
+        try:
+            if self._sync:
+                write_atomic(path, data)
+                return
+            path.parent.mkdir(exist_ok=True)
+            temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+            temporary.write_bytes(data)
+            temporary.replace(path)
+        except BurnishError as error:
+            raise LineageWriteError(error.message) from error
+        except OSError as error:
+            raise LineageWriteError(f"cannot write {path}: {error.strerror}") from error
 
     def get_blob(self, key: bytes) -> bytes:
         path = self._blob_path(key)
