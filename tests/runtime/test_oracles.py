@@ -62,7 +62,8 @@ def test_pennant_conserves_energy() -> None:
 
 
 def test_channel_flow_tends_to_poiseuille() -> None:
-    flow = arrays.channel_flow(4, 9, 800, height=1.0, length=0.5, nu=0.1, dt=0.03, iterations=2)
+    start = arrays.Flow(*np.zeros((3, 9, 4)))
+    flow = arrays.channel_flow(start, 800, height=1.0, length=0.5, nu=0.1, dt=0.03, iterations=2)
     np.testing.assert_allclose(flow.u, np.repeat(arrays.poiseuille(9, 1.0, 0.1, 1.0)[:, None], 4, axis=1), atol=1e-8)
     np.testing.assert_allclose(flow.v, 0.0, atol=1e-12)
 

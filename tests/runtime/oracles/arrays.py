@@ -24,8 +24,7 @@ class Flow:
 
 
 def channel_flow(
-    nx: int,
-    ny: int,
+    start: Flow,
     steps: int,
     *,
     length: float = 2.0,
@@ -41,8 +40,9 @@ def channel_flow(
     Explicit Euler, upwind convection, central diffusion, pressure Poisson equation by Jacobi sweeps; cells of
     ``length / nx`` by ``height / (ny - 1)``.
     """
+    u, v, p = start.u, start.v, start.p
+    ny, nx = u.shape
     dx, dy = length / nx, height / (ny - 1)
-    u, v, p = np.zeros((ny, nx)), np.zeros((ny, nx)), np.zeros((ny, nx))
     rows = slice(1, -1)
 
     def at(f: Array, di: int, dj: int) -> Array:
