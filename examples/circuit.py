@@ -73,7 +73,15 @@ class Circuit:
     def __init__(self, inputs: dict[str, np.ndarray], pieces: int) -> None:
         n_nodes, n_wires = len(inputs["voltage0"]), len(inputs["in_node"])
         node_fields = {"cap": "f8", "leak": "f8", "voltage": "f8", "charge": "f8"}
-        wire_fields = {"in_": "i8", "out": "i8", "R": "f8", "L": "f8", "C": "f8", "I": ("f8", SEGMENTS), "U": ("f8", SEGMENTS - 1)}
+        wire_fields = {
+            "in_": "i8",
+            "out": "i8",
+            "R": "f8",
+            "L": "f8",
+            "C": "f8",
+            "I": ("f8", SEGMENTS),
+            "U": ("f8", SEGMENTS - 1),
+        }
         self.nodes = rt.region(n_nodes, node_fields, name="nodes", fill=0.0)
         self.wires = rt.region(n_wires, wire_fields, name="wires", fill=0)
         for region, arrays in ((self.nodes, NODE_ARRAYS), (self.wires, WIRE_ARRAYS)):
@@ -138,13 +146,17 @@ def read_circuit(path: Path) -> dict[str, np.ndarray]:
     for arrays in (NODE_ARRAYS, WIRE_ARRAYS):
         lengths = {name: inputs[name].shape if name in inputs else None for name in arrays.values()}
         if len(set(lengths.values())) > 1 or None in lengths.values():
-            raise BurnishError(f"{path}: {lengths} must all be there, 1-D and of one length", hint="see the head of circuit.py")
+            raise BurnishError(
+                f"{path}: {lengths} must all be there, 1-D and of one length", hint="see the head of circuit.py"
+            )
     n_nodes = len(inputs["voltage0"])
     for name in ("in_node", "out_node"):
         outside = np.flatnonzero((inputs[name] < 0) | (inputs[name] >= n_nodes))
         if len(outside):
             at = outside[0]
-            raise BurnishError(f"{path}: {name}[{at}] = {inputs[name][at]} is no node", hint=f"ids are 0..{n_nodes - 1}")
+            raise BurnishError(
+                f"{path}: {name}[{at}] = {inputs[name][at]} is no node", hint=f"ids are 0..{n_nodes - 1}"
+            )
     return inputs
 
 

@@ -400,7 +400,9 @@ class Hydro:
         bounds = np.arange(pieces + 1) * len(corners) // pieces
         starts = np.append(first, len(p1))[bounds]
         self.zp = rt.block(self.zones, pieces)
-        self.sp = rt.by_sets(self.sides, [rt.Rect(low, high) for low, high in zip(starts[:-1], starts[1:], strict=True)])
+        self.sp = rt.by_sets(
+            self.sides, [rt.Rect(low, high) for low, high in zip(starts[:-1], starts[1:], strict=True)]
+        )
         piece = np.repeat(np.arange(pieces), np.diff(bounds))[side_zone]
         low, high = np.full(len(position), pieces), np.full(len(position), -1)
         np.minimum.at(low, p1, piece)
@@ -430,7 +432,13 @@ class Hydro:
     def step(self) -> None:
         """Launch one cycle; waits for the time step that the cycle before allows."""
         k, deck = self.pieces, self.deck
-        z, s, private, shared, ghost = self.zp[each], self.sp[each], self.private[each], self.shared[each], self.ghost[each]
+        z, s, private, shared, ghost = (
+            self.zp[each],
+            self.sp[each],
+            self.private[each],
+            self.shared[each],
+            self.ghost[each],
+        )
         save_points.map(k, private)
         save_points.map(k, shared)
         save_zones.map(k, z)
@@ -486,7 +494,9 @@ def read_reference(path: Path) -> dict[str, np.ndarray]:
                 values.append(float(words[1]))
         except (IndexError, ValueError, UnboundLocalError):
             place = Place(str(path), number, text=line)
-            raise BurnishError("expected '# name' or 'index value'", place=place, hint="remove the file to skip the comparison") from None
+            raise BurnishError(
+                "expected '# name' or 'index value'", place=place, hint="remove the file to skip the comparison"
+            ) from None
     return {name: np.array(values) for name, values in sections.items()}
 
 

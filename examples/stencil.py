@@ -27,7 +27,9 @@ def apply(out: ReadWrite, halo: Read, radius: int):
     rows, columns = slice(radius, radius + height), slice(radius, radius + width)
     for k in range(1, radius + 1):
         weight = 1.0 / (2 * k * radius)
-        out += weight * (halo[radius + k : radius + k + height, columns] - halo[radius - k : radius - k + height, columns])
+        out += weight * (
+            halo[radius + k : radius + k + height, columns] - halo[radius - k : radius - k + height, columns]
+        )
         out += weight * (halo[rows, radius + k : radius + k + width] - halo[rows, radius - k : radius - k + width])
 
 
