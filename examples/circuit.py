@@ -116,9 +116,9 @@ class Circuit:
 
 
 def random_circuit(pieces: int, nodes: int, wires: int, inside: float, seed: int) -> dict[str, np.ndarray]:
-    """``pieces`` clusters of ``nodes`` nodes and ``wires`` wires each; a share ``inside`` of the wires stays in its cluster.
+    """``pieces`` clusters of ``nodes`` nodes and ``wires`` wires each.
 
-    The others end in the next cluster or the next but one.
+    A share ``inside`` of the wires stays in its cluster; the others end in the next cluster or the next but one.
     """
     rng = np.random.default_rng(seed)
     n_nodes, n_wires = pieces * nodes, pieces * wires

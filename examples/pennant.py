@@ -19,6 +19,7 @@ import argparse
 import math
 import sys
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -28,12 +29,15 @@ from burnish.core.errors import BurnishError, Place
 from burnish.runtime import Read, ReadWrite, Reduce, Write, each, task
 
 TINY = 1e-99
-POINT_FIELDS = {"x": ("f8", 2), "x0": ("f8", 2), "xp": ("f8", 2), "u": ("f8", 2), "u0": ("f8", 2), "f": ("f8", 2),
-                "m": "f8", "wall": ("?", 2)}  # fmt: skip
-ZONE_FIELDS = {"n": "i8", "first": "i8", "xp": ("f8", 2), "uc": ("f8", 2)} | dict.fromkeys(
-    ("areap", "vol", "vol0", "volp", "m", "rho", "rhop", "e", "etot", "p", "ss", "dl", "du", "work_rate"), "f8")  # fmt: skip
-SIDE_FIELDS = dict.fromkeys(("p1", "zone", "prev", "next"), "i8") | dict.fromkeys(("ex", "fp", "ft", "fq", "qe1", "qe2"), ("f8", 2)) | dict.fromkeys(
-    ("mf", "area", "len", "carea", "ccos"), "f8")  # fmt: skip
+VECTOR = ("f8", 2)
+POINT_FIELDS = dict.fromkeys(("x", "x0", "xp", "u", "u0", "f"), VECTOR) | {"m": "f8", "wall": ("?", 2)}
+ZONE_SCALARS = ("areap", "vol", "vol0", "volp", "m", "rho", "rhop", "e", "etot", "p", "ss", "dl", "du", "work_rate")
+ZONE_FIELDS = {"n": "i8", "first": "i8", "xp": VECTOR, "uc": VECTOR} | dict.fromkeys(ZONE_SCALARS, "f8")
+SIDE_FIELDS = (
+    dict.fromkeys(("p1", "zone", "prev", "next"), "i8")
+    | dict.fromkeys(("ex", "fp", "ft", "fq", "qe1", "qe2"), VECTOR)
+    | dict.fromkeys(("mf", "area", "len", "carea", "ccos"), "f8")
+)
 
 
 # ---- input ---------------------------------------------------------------------------------------------------------
@@ -400,9 +404,7 @@ class Hydro:
         bounds = np.arange(pieces + 1) * len(corners) // pieces
         starts = np.append(first, len(p1))[bounds]
         self.zp = rt.block(self.zones, pieces)
-        self.sp = rt.by_sets(
-            self.sides, [rt.Rect(low, high) for low, high in zip(starts[:-1], starts[1:], strict=True)]
-        )
+        self.sp = rt.by_sets(self.sides, [rt.Rect(low, high) for low, high in pairwise(starts)])
         piece = np.repeat(np.arange(pieces), np.diff(bounds))[side_zone]
         low, high = np.full(len(position), pieces), np.full(len(position), -1)
         np.minimum.at(low, p1, piece)
