@@ -72,7 +72,7 @@ void apply(const object &ufunc, const std::vector<int> &types, const std::vector
 
 void copy(const object &from, const object &to) {
     const int a = PyArray_TYPE(as_array(from)), b = PyArray_TYPE(as_array(to));
-    Copy op{.over = over({from, to}), .cast = find_cast(a, b), .from_size = item_size(a), .to_size = item_size(b)};
+    Copy op{.over = over({from, to}), .cast = find_cast(a, b), .size = item_size(a)};
     op.over.simplify(1);
     on_foreign_thread([&] { op.run(data(from), data(to)); });
 }
@@ -85,7 +85,6 @@ Reduction reduction(const object &ufunc, int type, const object &in, int first, 
     r.loop = loop_or_throw(ufunc, {type, type, type});
     r.item = item_size(type);
     r.cast = find_cast(stored, type);
-    r.stored = item_size(stored);
     r.outer = {.axes = first, .operands = 2};
     set_operand(r.outer, 0, a, 0, first);
     r.sequence = {.axes = last - first, .operands = 1};

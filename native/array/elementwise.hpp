@@ -1,5 +1,6 @@
 // One ufunc over strided operands, with conversion of operands whose type is not the loop's.
 #pragma once
+#include "convert.hpp"
 #include "loops.hpp"
 #include "strided.hpp"
 
@@ -9,8 +10,7 @@ struct Elementwise {
     Loop loop;
     Iteration over;                                     // inputs, then outputs
     std::array<CastFunction, kMaxOperands> cast{};      // null: the operand already has the loop's type
-    std::array<int64_t, kMaxOperands> stored_size{};    // bytes per element in memory
-    std::array<int64_t, kMaxOperands> loop_size{};      // and in the loop
+    std::array<int64_t, kMaxOperands> loop_size{};      // bytes per element in the loop
     bool casts = false;
 
     // `base[k]` is the first element of operand k. No Python; any thread.
@@ -24,16 +24,12 @@ struct Elementwise {
 struct Copy {
     Iteration over;  // source, destination
     CastFunction cast = nullptr;
-    int64_t from_size = 0, to_size = 0;
+    int64_t size = 0;  // bytes per element where nothing is converted
 
     void run(const char *from, char *to) const;
 };
 
-// Sets the cast functions for operands stored as `stored` where the loop wants `types`. Needs the GIL.
+// Sets the conversions for operands stored as `stored` where the loop wants `types`.
 void set_types(Elementwise &op, std::span<const int> stored, std::span<const int> types);
-
-// Packs n elements of `size` bytes, or spreads them.
-void gather(char *to, const char *from, int64_t n, int64_t stride, int64_t size);
-void scatter(char *to, const char *from, int64_t n, int64_t stride, int64_t size);
 
 }  // namespace burnish::array

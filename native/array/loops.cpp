@@ -6,8 +6,6 @@
 #define NO_IMPORT_UFUNC
 #include <numpy/ufuncobject.h>
 
-#include <stdexcept>
-
 namespace burnish::array {
 
 static_assert(sizeof(npy_intp) == sizeof(int64_t), "NumPy index type is 64 bits wide");
@@ -33,20 +31,5 @@ std::optional<Loop> find_loop(PyObject *ufunc, std::span<const int> types) {
     }
     return std::nullopt;
 }
-
-static PyArray_Descr *descriptor(int type) {
-    PyArray_Descr *d = PyArray_DescrFromType(type);
-    if (!d) throw std::invalid_argument("unknown NumPy type number");
-    Py_DECREF(d);  // built-in descriptors live as long as the interpreter
-    return d;
-}
-
-CastFunction find_cast(int from, int to) {
-    if (from == to) return nullptr;
-    auto *cast = PyDataType_GetArrFuncs(descriptor(from))->cast[to];
-    return reinterpret_cast<CastFunction>(cast);
-}
-
-int64_t item_size(int type) { return PyDataType_ELSIZE(descriptor(type)); }
 
 }  // namespace burnish::array

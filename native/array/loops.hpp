@@ -24,13 +24,6 @@ struct Loop {
 // works on Python objects. Type resolution is the caller's (numpy.ufunc.resolve_dtypes). Needs the GIL.
 std::optional<Loop> find_loop(PyObject *ufunc, std::span<const int> types);
 
-// NumPy's conversion of `n` contiguous elements; the last two arguments are ignored by numeric types.
-using CastFunction = void (*)(void *from, void *to, int64_t n, void *, void *);
-// Null if `from` equals `to`. Needs the GIL.
-CastFunction find_cast(int from, int to);
-
-int64_t item_size(int type);
-
 // Must be called once before the others, with the GIL; false leaves a Python exception set.
 bool import_numpy();
 

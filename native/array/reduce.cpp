@@ -63,26 +63,23 @@ void Reduction::pack(const char *in, int64_t start, int64_t n, char *to) const {
     const int64_t run = sequence.axes ? sequence.shape[last] : 1, stride = sequence.axes ? sequence.strides[0][last] : 0;
     while (n > 0) {
         const int64_t m = std::min(n, run - start % run);
-        gather(to, at(in, start), m, stride, stored);
-        to += m * stored;
+        if (cast)
+            cast(to, item, at(in, start), stride, m);
+        else
+            move(to, item, at(in, start), stride, m, item);
+        to += m * item;
         start += m;
         n -= m;
     }
 }
 
 void Reduction::leaf_of_elements(const char *in, int64_t start, int64_t n, char *out) const {
-    constexpr int64_t kLargestItem = 16;
-    alignas(64) char packed[kLeafElements * kLargestItem], converted[kLeafElements * kLargestItem];
+    alignas(64) char packed[kLeafElements * kLargestItem];
     const char *elements = packed;
-    if (!cast && sequence.axes <= 1 && (!sequence.axes || sequence.strides[0][0] == item)) {
+    if (!cast && (!sequence.axes || (sequence.axes == 1 && sequence.strides[0][0] == item)))
         elements = at(in, start);
-    } else {
+    else
         pack(in, start, n, packed);
-        if (cast) {
-            cast(packed, converted, n, nullptr, nullptr);
-            elements = converted;
-        }
-    }
     std::memcpy(out, elements, item);
     if (n == 1) return;
     char *args[] = {out, const_cast<char *>(elements) + item, out};
@@ -92,7 +89,7 @@ void Reduction::leaf_of_elements(const char *in, int64_t start, int64_t n, char 
 
 void Reduction::leaf_of_rows(const char *in, int64_t start, int64_t n, char *packed_out) const {
     const auto packed = packed_strides(inner, item);
-    Copy first{.over = inner, .cast = cast, .from_size = stored, .to_size = item};
+    Copy first{.over = inner, .cast = cast, .size = item};
     first.over.operands = 2;
     first.over.strides[1] = packed;
     first.run(at(in, start), packed_out);
@@ -101,7 +98,6 @@ void Reduction::leaf_of_rows(const char *in, int64_t start, int64_t n, char *pac
     add.over.operands = 3;
     add.over.strides = {packed, inner.strides[0], packed};
     add.cast = {nullptr, cast, nullptr};
-    add.stored_size = {item, stored, item};
     add.loop_size = {item, item, item};
     add.casts = cast != nullptr;
     add.over.simplify(0);
@@ -124,7 +120,7 @@ void Reduction::run_leaves(const char *in, char *partials, int64_t first, int64_
 }
 
 void Reduction::unpack(const char *packed, char *out) const {
-    Copy copy{.over = inner, .from_size = item, .to_size = item};
+    Copy copy{.over = inner, .size = item};
     copy.over.operands = 2;
     copy.over.strides[0] = packed_strides(inner, item);
     copy.run(packed, out);
@@ -136,7 +132,6 @@ void Reduction::whole(const char *in, char *out) const {
     if (leaves() == 1) return unpack(partials.data(), out);
     Reduction next = *this;  // over the leaf results
     next.cast = nullptr;
-    next.stored = item;
     next.length = leaves();
     next.sequence.axes = 1;
     next.sequence.shape[0] = leaves();

@@ -13,8 +13,7 @@ struct Reduction {
 
     Loop loop;                      // binary, one type throughout
     int64_t item = 0;               // bytes of that type
-    CastFunction cast = nullptr;    // from the stored type to the loop's
-    int64_t stored = 0;             // bytes of the stored type
+    CastFunction cast = nullptr;    // from the stored type to the loop's, if they differ
     Iteration outer;                // kept axes before the reduced ones: input, output
     Iteration sequence;             // reduced axes: input
     Iteration inner;                // kept axes after them: input, output

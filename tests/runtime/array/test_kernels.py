@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from itertools import pairwise
 from typing import Any
 
 import hypothesis.strategies as st
@@ -42,8 +43,14 @@ def values(rng: np.random.Generator, dtype: np.dtype[Any], n: int) -> NDArray[An
         x = rng.standard_normal(n) * 10.0 ** rng.integers(-3, 4, n)
         x[: 6 % n] = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0][: 6 % n]
         rng.shuffle(x)
-        return (x + 1j * rng.permutation(x)).astype(dtype) if dtype.kind == "c" else x.astype(dtype)
-    return rng.integers(0, 256, (n, dtype.itemsize), dtype="u1").view(dtype).ravel() if dtype.kind != "b" else rng.random(n) < 0.5
+        if dtype.kind == "f":
+            return x.astype(dtype)
+        both = np.empty(n, dtype)
+        both.real, both.imag = x, rng.permutation(x)
+        return both
+    if dtype.kind == "b":
+        return rng.random(n) < 0.5
+    return rng.integers(0, 256, (n, dtype.itemsize), dtype="u1").view(dtype).ravel()
 
 
 def assert_same_bits(got: NDArray[Any], expected: NDArray[Any]) -> None:
@@ -171,7 +178,9 @@ def tree(ufunc: np.ufunc, x: NDArray[Any], leaf: int) -> Any:
 LEAF_ELEMENTS, LEAF_ROWS = 2048, 64
 
 
-@given(st.data(), st.lists(st.integers(1, 40), min_size=1, max_size=4), st.sampled_from([np.add, np.minimum, np.multiply]))
+@given(
+    st.data(), st.lists(st.integers(1, 40), min_size=1, max_size=4), st.sampled_from([np.add, np.minimum, np.multiply])
+)
 @settings(max_examples=150, deadline=None)
 @pytest.mark.filterwarnings("ignore")
 def test_reductions_follow_the_tree(data: st.DataObject, sides: list[int], ufunc: np.ufunc) -> None:
@@ -198,7 +207,7 @@ def test_leaf_ranges_can_be_done_apart(shape: tuple[int, ...]) -> None:
     n = kernels.leaves(np.add, a.dtype.num, a, last)
     for cuts in ([0, n], [0, n // 3, n], [0, 1, n - 1, n]):
         partials = np.empty((n, *rows))
-        for begin, end in zip(cuts[:-1], cuts[1:], strict=True):
+        for begin, end in pairwise(cuts):
             kernels.reduce_leaves(np.add, a.dtype.num, a, last, begin, end, partials[begin:end])
         combined = np.empty(rows)
         kernels.reduce(np.add, a.dtype.num, partials, 0, 1, combined)
