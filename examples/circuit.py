@@ -91,7 +91,7 @@ class Circuit:
         piece_of_node = np.arange(n_nodes) * pieces // n_nodes
         self.pieces = pieces
         self.owned = rt.block(self.nodes, pieces)
-        self.pw = rt.by_color(self.wires, piece_of_node[inputs["in_node"]])
+        self.pw = rt.by_color(self.wires, piece_of_node[inputs["in_node"]], pieces)
         touched = rt.image(self.pw, "in_", self.nodes) | rt.image(self.pw, "out", self.nodes)
         self.ghost = touched - self.owned
 

@@ -404,13 +404,13 @@ class Hydro:
         bounds = np.arange(pieces + 1) * len(corners) // pieces
         starts = np.append(first, len(p1))[bounds]
         self.zp = rt.block(self.zones, pieces)
-        self.sp = rt.by_sets(self.sides, [rt.Rect(low, high) for low, high in pairwise(starts)])
+        self.sp = rt.by_sets(self.sides, [rt.Rect((int(low),), (int(high),)) for low, high in pairwise(starts)])
         piece = np.repeat(np.arange(pieces), np.diff(bounds))[side_zone]
         low, high = np.full(len(position), pieces), np.full(len(position), -1)
         np.minimum.at(low, p1, piece)
         np.maximum.at(high, p1, piece)
-        self.private = rt.by_color(self.points, np.where(low == high, low, -1))
-        self.shared = rt.by_color(self.points, np.where(low == high, -1, low))
+        self.private = rt.by_color(self.points, np.where(low == high, low, -1), pieces)
+        self.shared = rt.by_color(self.points, np.where(low == high, -1, low), pieces)
 
         turn = np.arange(len(p1)) - first[side_zone]
         size = corners[side_zone]
