@@ -166,5 +166,5 @@ def test_circuit_input_errors(tmp_path: Path) -> None:
     with pytest.raises(BurnishError, match=r"out_node\[\d+\] = \d+ is no node; ids are 0..7"):
         circuit.read_circuit(path)
     path.write_bytes(b"not a zip file")
-    with pytest.raises(BurnishError, match="not a readable .npz file"):
+    with pytest.raises(BurnishError, match=r"not a readable \.npz file"):
         circuit.read_circuit(path)
