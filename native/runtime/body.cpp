@@ -1,4 +1,5 @@
 // Running the body of a task record: Python functions over NumPy views, native functions over raw pointers.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -124,6 +125,11 @@ const Resolved &resolved_for(const TaskDef *task, uint16_t param, const Root *ro
     return *task->resolved[param]->find(root->layout);  // resolved at launch
 }
 
+// A parameter that names its fields gets them as attributes, even if it is only one.
+bool names_fields(const Param &p) {
+    return std::any_of(p.declared.begin(), p.declared.end(), [](const auto &d) { return !d.fields.empty(); });
+}
+
 // One attribute per field; reused between runs where all fields are dense and not reduced.
 PyObject *struct_object(TaskRecord *t, RegionNode *node, const Resolved &r, BodyFrame &frame,
                         std::vector<Packed> &write_back) {
@@ -206,7 +212,7 @@ RecordState run_python(Context &context, TaskRecord *t) {
         } else {
             RegionNode *node = t->nodes[region++];
             const Resolved &r = resolved_for(task, static_cast<uint16_t>(made), node->root);
-            args[made] = r.fields.size() == 1
+            args[made] = r.fields.size() == 1 && !names_fields(task->params[made])
                              ? field_object(t, node, r.fields[0].first, r.fields[0].second, frame, write_back)
                              : struct_object(t, node, r, frame, write_back);
         }

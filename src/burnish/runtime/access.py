@@ -23,34 +23,39 @@ def constant(array: npt.ArrayLike) -> Constant:
     return frozen
 
 
-class SparseField:
-    """One field of a sparse subregion.
+class SparseField(np.ndarray[Any, Any]):
+    """One field of a sparse subregion: its values packed in ascending order, shape (n, ...inner), as an array.
 
-    ``index``: ascending row-major positions in the root, int64 of shape (n,). ``values``: the packed values, shape
-    (n, ...inner), written back after the task under write privileges.
+    ``index``: the row-major positions of the points in the root, int64 of shape (n,). Under write privileges the values
+    are written back after the task. Results of arithmetic are plain arrays; slices have no index.
     """
 
-    __slots__ = ("index", "values")
+    index: npt.NDArray[np.int64] | None = None
 
-    def __init__(self, index: npt.NDArray[np.int64], values: npt.NDArray[Any]) -> None:
-        self.index, self.values = index, values
+    def __new__(cls, index: npt.NDArray[np.int64], values: npt.NDArray[Any]) -> SparseField:
+        made = values.view(cls)
+        made.index = index
+        return made
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        return array[()] if return_scalar else array
+
+    @property
+    def values(self) -> npt.NDArray[Any]:
+        """The same memory as a plain array."""
+        return self.view(np.ndarray)
 
     def local(self, ids: npt.ArrayLike) -> npt.NDArray[np.intp]:
-        """Positions in ``values`` of the given root positions; raises OutOfRegionError if one is absent."""
+        """Positions among the packed values of the given root positions; raises OutOfRegionError if one is absent."""
+        _, index = _placed(self)
         wanted = np.asarray(ids)
-        where = np.searchsorted(self.index, wanted)
-        inside = where < self.index.size
-        inside[inside] = self.index[where[inside]] == wanted[inside]
+        where = np.searchsorted(index, wanted)
+        inside = where < index.size
+        inside[inside] = index[where[inside]] == wanted[inside]
         if not inside.all():
             bad = int(wanted[~inside].flat[0])
-            raise OutOfRegionError(f"index {bad} is not among the {self.index.size} points of this subregion")
+            raise OutOfRegionError(f"index {bad} is not among the {index.size} points of this subregion")
         return where
-
-    def __len__(self) -> int:
-        return int(self.index.size)
-
-    def __repr__(self) -> str:
-        return f"SparseField({self.index.size} points, {self.values.dtype})"
 
 
 @functools.cache
@@ -74,7 +79,7 @@ def fields_view(names: list[str], values: list[Any]) -> Any:
 
 def _placed(field: Any) -> tuple[npt.NDArray[Any], Any]:
     """Values of a field argument and how root positions map to them (index array, or first position of a block)."""
-    if isinstance(field, SparseField):
+    if isinstance(field, SparseField) and field.index is not None:
         return field.values, field.index
     placement = _rt.placement(field)
     if placement is None:

@@ -191,7 +191,7 @@ def abandon() -> None:
     if _rt.running():
         try:
             _rt.wait_all()
-        except Exception:  # noqa: S110 - the error that brought us here is the one to see
+        except Exception:
             pass
         _shut_down()
 

@@ -149,17 +149,20 @@ def ghost(p: Partition, width: int | Sequence[int], *, wrap: bool = False, inclu
     return _add(info["parent"], info["shape"], _ispace.ghost(info["parent"].ispace, info["spaces"], _width(width, dims), wrap, include_self))
 
 
-def by_color(r: Region, colors: str | npt.ArrayLike) -> Partition:
-    """The point with color c goes to subregion c; -1 goes nowhere. ``colors``: a field of ``r``, or one int per point."""
+def by_color(r: Region, colors: str | npt.ArrayLike, count: int | None = None) -> Partition:
+    """The point with color c goes to subregion c; -1 goes nowhere. ``colors``: a field of ``r``, or one int per point.
+
+    ``count`` is the number of colors (default: the largest color + 1); colors without points get empty subregions.
+    """
     values = r.numpy(colors) if isinstance(colors, str) else np.asarray(colors)
     flat = np.ascontiguousarray(values, dtype=np.int64).ravel()
     if flat.size != r.volume:
         raise PartitionError(f"by_color: {flat.size} colors for the {r.volume} points of '{r.name}'")
-    if flat.size and flat.min() < -1:
-        at = int(np.argmin(flat))
-        raise PartitionError(f"by_color: color {flat[at]} of point {at} is negative; -1 means 'in no subregion'")
-    count = int(flat.max()) + 1 if flat.size else 0
-    return _add(r, [count], _ispace.by_color(r.ispace, flat, count))
+    largest = int(flat.max()) if flat.size else -1
+    n = largest + 1 if count is None else count
+    for at in np.flatnonzero((flat < -1) | (flat >= n))[:1]:
+        raise PartitionError(f"by_color: color {flat[at]} of point {at} is outside 0..{n - 1}; -1 means 'in no subregion'")
+    return _add(r, [n], _ispace.by_color(r.ispace, flat, n))
 
 
 def by_sets(r: Region, sets: Sequence[npt.ArrayLike | Rect]) -> Partition:
