@@ -96,6 +96,7 @@ TaskRecord *Context::make_record(const Op &op, int64_t i, FutureState **futures)
     uint16_t n = op.plan->n_args;
     t->n_nodes = n;
     if (op.index) t->point = op.index->colors[static_cast<size_t>(i)];
+    else if (op.points > 1) t->point = static_cast<int32_t>(i);
     RegionNode *const *nodes = op.nodes + i * n;
     if (n <= kInlineArgs) {
         for (uint16_t k = 0; k < n; ++k) t->inline_nodes[k] = nodes[k];

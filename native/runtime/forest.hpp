@@ -109,6 +109,15 @@ struct PartitionNode {
     int64_t colors() const { return static_cast<int64_t>(children.size()); }
 };
 
+// Takes roots whose last Python reference is gone instead of their being freed (array temporaries).
+class RootPool {
+   public:
+    virtual void give(Root *root) = 0;
+
+   protected:
+    ~RootPool() = default;
+};
+
 struct Root {
     Root();
     ~Root();
@@ -130,6 +139,7 @@ struct Root {
     bool reduced = false;    // some launch ever reduced into it
     uint32_t layout = 0;     // interned field names and types
     uint32_t logical_id = 0;  // operand of tokens; renewed when an array front end reuses the root
+    RootPool *pool = nullptr;
     uint64_t death = 0;       // op position at which its memory was given back
     int refs = 1;  // Python objects that name it, plus pending internal users; changed with the GIL held
     bool attached = false;

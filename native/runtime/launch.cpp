@@ -206,6 +206,12 @@ bool run_op(Context *c, const Op &op, FutureState **futures) {
 
 }  // namespace
 
+bool launch_native(Context *c, Launch *launch, const OpPlan *plan, RegionNode *const *nodes, int64_t points,
+                   tracing::Token signature, tracing::Token flat, std::span<const uint32_t> operands, FutureState **future) {
+    launch->refs.store(1, std::memory_order_relaxed);
+    return run_op(c, Op{launch, plan, nullptr, nodes, points, false, signature, flat, operands}, future);
+}
+
 PyObject *launch_single(TaskObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
     TaskDef *task = self->def;
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);

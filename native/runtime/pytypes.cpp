@@ -27,7 +27,9 @@ PyObject *raise(const char *kind, PyObject *payload) {
 
 void release_root(Root *root) {
     if (--root->refs > 0) return;
-    if (Context *c = current()) {
+    if (root->pool) {
+        root->pool->give(root);
+    } else if (Context *c = current()) {
         c->retire_root(root);
     } else {
         free_root_data(root);

@@ -4,6 +4,7 @@
 #include <Python.h>
 
 #include "context.hpp"
+#include "op.hpp"
 
 namespace burnish::runtime {
 
@@ -79,6 +80,12 @@ PyObject *raise(const char *kind, PyObject *payload);
 bool check_thread(Context *c);                    // false with ContextThreadError set
 Context *context_or_start();                      // null with an exception set
 std::vector<TaskDef *> &task_registry();
+
+// Launch of a native task by other native code (GIL held, launching thread). `launch` comes from Context::new_launch with
+// its scalars set; with more than kInlineArgs arguments or several points its owned_nodes hold the nodes (points x n_args).
+// Consumes the launch. `futures`: one slot, or null. False with an exception set.
+bool launch_native(Context *c, Launch *launch, const OpPlan *plan, RegionNode *const *nodes, int64_t points,
+                   tracing::Token signature, tracing::Token flat, std::span<const uint32_t> operands, FutureState **future);
 
 PyObject *launch_single(TaskObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 PyObject *launch_map(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);

@@ -28,6 +28,7 @@ void ReplayInstance::prepare(std::shared_ptr<Template> t) {
         failures[r].store(nullptr, std::memory_order_relaxed);
     }
     roots.assign(tmpl->param_structures.size(), nullptr);
+    logical_ids.assign(roots.size(), 0);
     buffers.assign(tmpl->n_buffers, nullptr);
     refs.store(1, std::memory_order_relaxed);
     next_slot = adopted_slots = adopted_rows = 0;
@@ -43,6 +44,12 @@ bool Tracer::uses(const Root *root) const {
     return live_ && std::find(live_->roots.begin(), live_->roots.end(), root) != live_->roots.end();
 }
 
+bool Tracer::finished_before(uint64_t position) {
+    if (n_users_ > kUserRing) finished_ = std::max(finished_, n_users_ - kUserRing);
+    while (finished_ < position && users_[finished_ & (kUserRing - 1)].finished()) ++finished_;
+    return finished_ >= position;
+}
+
 // ---- the op log ----
 LoggedOp &Tracer::log(const Op &op) {
     if (log_.size() >= kLogOps) {
@@ -53,7 +60,7 @@ LoggedOp &Tracer::log(const Op &op) {
     l.task = op.launch->task;
     l.plan = op.plan;
     l.index = op.index;
-    if (!op.index) l.own_nodes.assign(op.nodes, op.nodes + op.plan->n_args);
+    if (!op.index) l.own_nodes.assign(op.nodes, op.nodes + op.points * op.plan->n_args);
     l.points = op.points;
     l.predicated = op.predicated;
     l.site = op.launch->site;
@@ -232,10 +239,12 @@ bool Tracer::bind(const TemplateSlot &slot, const LoggedOp &op) {
         Root *root = op.nodes()[a]->root;
         uint32_t param = t.params[slot.first_param + a];
         Root *&bound = live_->roots[param];
-        if (bound == root) continue;
+        if (bound == root && live_->logical_ids[param] == root->logical_id) continue;
         if (bound || root->death || root->structure() != t.param_structures[param]) return false;
-        if (std::find(live_->roots.begin(), live_->roots.end(), root) != live_->roots.end()) return false;
+        for (size_t p = 0; p < live_->roots.size(); ++p)
+            if (live_->roots[p] == root && live_->logical_ids[p] == root->logical_id) return false;
         bound = root;
+        live_->logical_ids[param] = root->logical_id;
     }
     return true;
 }

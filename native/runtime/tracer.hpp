@@ -29,6 +29,7 @@ struct ReplayInstance {
     std::unique_ptr<User[]> users;
     uint32_t capacity = 0;
     std::vector<Root *> roots;
+    std::vector<uint32_t> logical_ids;    // of the roots when they were bound: a pool may reuse one later
     std::vector<ReduceBuffer *> buffers;  // one reference each while the instance is open
     uint64_t first_op = 0;                // log position of slot 0
     uint32_t next_slot = 0, adopted_slots = 0, adopted_rows = 0;
@@ -93,6 +94,9 @@ class Tracer {
     bool would_mismatch(const Op &op);
 
     bool uses(const Root *root) const;        // bound in the live instance
+    // Position in the stream of task records, and whether all records before one have finished.
+    uint64_t record_position() const { return n_users_; }
+    bool finished_before(uint64_t position);
     uint64_t log_start() const { return log_base_; }
     uint64_t log_end() const { return log_base_ + log_.size(); }
     std::vector<TraceSummary> traces() const;
@@ -143,7 +147,7 @@ class Tracer {
     std::deque<LoggedOp> log_;
     uint64_t log_base_ = 0;
     std::vector<User> users_;       // ring
-    uint64_t n_users_ = 0;
+    uint64_t n_users_ = 0, finished_ = 0;  // all records before finished_ have finished
     std::unordered_map<uint32_t, Known> known_;
     size_t template_bytes_ = 0;
     ReplayInstance *live_ = nullptr;
