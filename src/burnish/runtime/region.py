@@ -242,7 +242,7 @@ class Region(_rt.RegionBase):  # type: ignore[misc]
 @functools.cache
 def _fill_task(field: str) -> Any:
     def fill(out: Any, value: Any) -> None:
-        (out if isinstance(out, np.ndarray) else out.values)[...] = value
+        getattr(out, field)[...] = value
 
     params = [("out", [([field], WRITE, -1)]), ("value", None)]
     return _rt.make_task(fill, "fill", params, False, False, False, True, True, 0, None)
