@@ -62,8 +62,8 @@ def test_stencil(resources: dict[str, Any], n: int, tiles: int, radius: int) -> 
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 8])
-def test_circuit_reproduces_the_expected_sums(shared_data: Path, pieces: int) -> None:
-    data = shared_data / "runtime"
+def test_circuit_reproduces_the_expected_sums(shared_data: Callable[[str], Path], pieces: int) -> None:
+    data = shared_data("runtime")
     expected = json.loads((data / "circuit_8x128.expected.json").read_text())["loops=5,steps=100"]
     with started(executor="threads", workers=2):
         program = circuit.Circuit(circuit.read_circuit(data / "circuit_8x128.npz"), pieces)
@@ -105,8 +105,8 @@ def pennant_fields(deck: Any, pieces: int, **resources: Any) -> dict[str, np.nda
 
 
 @pytest.mark.parametrize("problem", ["nohsmall", "sedovsmall", "leblanc"])
-def test_pennant_reproduces_the_reference_fields_bitwise_on_every_executor(shared_data: Path, problem: str) -> None:
-    base = shared_data / "runtime" / "pennant"
+def test_pennant_reproduces_the_reference_fields_bitwise_on_every_executor(shared_data: Callable[[str], Path], problem: str) -> None:
+    base = shared_data("runtime") / "pennant"
     deck = pennant.read_deck(base / f"{problem}.pnt")
     expected = pennant_oracle.read_fields(base / f"{problem}.xy.std")
     for pieces in (1, 4, 7):

@@ -16,8 +16,8 @@ def test_star_stencil_of_a_plane_is_its_slope(radius: int) -> None:
     np.testing.assert_allclose(stencil.star_stencil(31, 9, radius), stencil.closed_form(31, 9, radius), rtol=1e-12)
 
 
-def test_circuit_reproduces_the_expected_sums(shared_data: Path) -> None:
-    data = shared_data / "runtime"
+def test_circuit_reproduces_the_expected_sums(shared_data: Callable[[str], Path]) -> None:
+    data = shared_data("runtime")
     expected = json.loads((data / "circuit_8x128.expected.json").read_text())
     with np.load(data / "circuit_8x128.npz") as arrays_of_file:
         inputs = dict(arrays_of_file)
@@ -35,9 +35,9 @@ def test_circuit_reproduces_the_expected_sums(shared_data: Path) -> None:
     ],
 )
 def test_pennant_reproduces_the_reference_fields(
-    shared_data: Path, problem: str, sizes: tuple[int, int, int], time: float, dt: float, energy: float
+    shared_data: Callable[[str], Path], problem: str, sizes: tuple[int, int, int], time: float, dt: float, energy: float
 ) -> None:
-    base = shared_data / "runtime" / "pennant"
+    base = shared_data("runtime") / "pennant"
     hydro = pennant.run(pennant.read_deck(base / f"{problem}.pnt"))
     assert (len(hydro.n), len(hydro.P), len(hydro.z)) == sizes
     assert (hydro.time, hydro.dt, hydro.zetot.sum()) == pytest.approx((time, dt, energy), rel=1e-13)
