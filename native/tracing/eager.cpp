@@ -11,26 +11,55 @@ constexpr double kTrusted = 0.3;  // reliability from which a match may be adopt
 constexpr double kAnalysisCost = 8, kInstanceCost = 16, kWorthwhile = 0.4;
 }
 
-void Eager::op(uint64_t now, Decision &decision) {
+void Eager::op(const OpView &op, uint64_t now, Decision &decision) {
+    if (steady_.on()) {
+        if (steady_.op(op, now, decision)) return;
+        assume();
+    }
+    watcher_.op(op);
     if (leader_ != kNone) follow(now, decision);
-    if (leader_ == kNone && decision.lead == kNone) choose(now, decision);
+    if (decision.lead == kNone) choose(now, decision);
     if (decision.lead != kNone) {
-        coverage_.mark(now, now + 1, Coverage::issued);
-        if (now == led_since_) coverage_.mark(now, now + 1, Coverage::begins);
-        if (decision.completed) coverage_.mark(led_since_, now + 1, Coverage::complete);
+        coverage_.mark(now, Coverage::issued);
+        if (now == led_since_) coverage_.mark(now, Coverage::begins);
+        if (now == start_) steady_.begins(decision.lead, now, op.operand);
+        if (decision.completed) {
+            coverage_.mark(led_since_, now + 1, Coverage::complete);
+            steady_.ended(decision.lead, now + 1);
+        }
     }
     if (!watcher_.completions().empty()) offer_capture(now, decision);
 }
 
 void Eager::separator(uint64_t now, Decision &decision) {
+    if (steady_.on()) {
+        if (steady_.separator()) return;
+        assume();
+    }
+    watcher_.separator();
     if (leader_ != kNone) end(now, decision);
 }
 
-void Eager::end(uint64_t now, Decision &decision) {
-    decision.died = leader_;
-    decision.died_from = static_cast<uint32_t>(led_since_ - start_);
-    decision.died_slots = static_cast<uint32_t>(now - start_);
-    leader_ = kNone;
+void Eager::finish(uint64_t now, Decision &decision) {
+    settle();
+    if (leader_ != kNone) end(now, decision);
+}
+
+uint64_t Eager::led_since(uint64_t none) const {
+    if (steady_.on()) return steady_.slot() > 0 ? steady_.start() : none;
+    return leader_ != kNone ? led_since_ : none;
+}
+
+void Eager::settle() {
+    if (!steady_.on()) return;
+    steady_.leave(0);
+    assume();
+}
+
+// Takes over the instance that was under way while steady.
+void Eager::assume() {
+    leader_ = steady_.slot() > 0 ? steady_.candidate() : kNone;
+    start_ = led_since_ = steady_.start();
 }
 
 void Eager::follow(uint64_t now, Decision &decision) {
@@ -52,6 +81,13 @@ void Eager::follow(uint64_t now, Decision &decision) {
     if (!completes) return;
     decision.completed = true;
     ++watcher_.candidate(leader_).replays;
+    leader_ = kNone;
+}
+
+void Eager::end(uint64_t now, Decision &decision) {
+    decision.died = leader_;
+    decision.died_from = static_cast<uint32_t>(led_since_ - start_);
+    decision.died_slots = static_cast<uint32_t>(now - start_);
     leader_ = kNone;
 }
 
@@ -82,7 +118,7 @@ void Eager::choose(uint64_t now, Decision &decision) {
 void Eager::offer_capture(uint64_t now, Decision &decision) {
     for (const Completion &c : watcher_.completions()) {
         const Candidate &candidate = watcher_.candidate(c.candidate);
-        if (candidate.captured || candidate.remainder || candidate.length <= decision.capture_length) continue;
+        if (c.end != now + 1 || candidate.captured || candidate.remainder || candidate.length <= decision.capture_length) continue;
         if (!worth_capturing(candidate, now)) continue;
         decision.capture = c.candidate;
         decision.capture_length = candidate.length;
@@ -94,7 +130,7 @@ void Eager::offer_capture(uint64_t now, Decision &decision) {
 // are well covered by few templates are left alone.
 bool Eager::worth_capturing(const Candidate &candidate, uint64_t now) const {
     const uint64_t first = now + 1 - candidate.length, last = now + 1;
-    const uint64_t analysed = candidate.length - coverage_.count(first, last, Coverage::issued | Coverage::complete);
+    const uint64_t analysed = candidate.length - coverage_.count(first, last, Coverage::issued, Coverage::complete);
     const uint64_t instances = coverage_.count(first, last, Coverage::begins);
     const double saved = kAnalysisCost * static_cast<double>(analysed) +
                          kInstanceCost * static_cast<double>(instances > 0 ? instances - 1 : 0);

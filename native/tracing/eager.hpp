@@ -3,23 +3,31 @@
 #include <cstdint>
 
 #include "tracing/coverage.hpp"
+#include "tracing/history.hpp"
 #include "tracing/recognizer.hpp"
+#include "tracing/steady.hpp"
 #include "tracing/watcher.hpp"
 
 namespace burnish::tracing {
 
 class Eager {
 public:
-    Eager(Watcher &watcher, Coverage &coverage) : watcher_(watcher), coverage_(coverage) {}
+    Eager(const History &history, Watcher &watcher, Coverage &coverage)
+        : watcher_(watcher), coverage_(coverage), steady_(watcher, history, coverage) {}
 
-    // After the watcher has seen the op at position `now`.
-    void op(uint64_t now, Decision &decision);
+    // The op or separator at position `now` was just appended to the history.
+    void op(const OpView &op, uint64_t now, Decision &decision);
     void separator(uint64_t now, Decision &decision);
+    void finish(uint64_t now, Decision &decision);
 
-    bool leading() const { return leader_ != kNone; }
-    uint64_t led_since() const { return led_since_; }  // first position of the instance issued through its template
+    // Brings the watcher up to date; needed before candidates change.
+    void settle();
+
+    // First position of the instance under way that was issued through its template, or `none`.
+    uint64_t led_since(uint64_t none) const;
 
 private:
+    void assume();
     void follow(uint64_t now, Decision &decision);
     void end(uint64_t now, Decision &decision);
     void choose(uint64_t now, Decision &decision);
@@ -28,6 +36,7 @@ private:
 
     Watcher &watcher_;
     Coverage &coverage_;
+    Steady steady_;
     uint32_t leader_ = kNone;
     uint64_t start_ = 0, led_since_ = 0;
 };

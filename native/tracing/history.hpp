@@ -19,7 +19,7 @@ struct Block {
     std::array<Token, kSize> signature;
     std::array<uint64_t, kSize + 1> operand;  // stream position of the first operand of each op
     uint64_t separators = 0;                  // bit mask
-    std::vector<uint32_t> roots;              // operands of all ops of the block
+    std::vector<uint32_t> roots;              // operands of all ops of the block, and room for more
 
     std::span<const uint32_t> operands(uint32_t i) const {
         return {roots.data() + (operand[i] - operand[0]), static_cast<size_t>(operand[i + 1] - operand[i])};
@@ -52,7 +52,10 @@ public:
     void append(const Token &signature, std::span<const uint32_t> roots) {
         const uint32_t i = slot();
         current_->signature[i] = signature;
-        current_->roots.insert(current_->roots.end(), roots.begin(), roots.end());
+        const size_t used = operands_ - current_->operand[0];
+        if (used + roots.size() > current_->roots.size()) current_->roots.resize(2 * (used + roots.size()));
+        uint32_t *place = current_->roots.data() + used;
+        for (const uint32_t root : roots) *place++ = root;
         close_op(i, roots.size());
     }
 
@@ -100,7 +103,6 @@ private:
         std::atomic_thread_fence(std::memory_order_acquire);                       // its last reads come before ours
         current_ = place.get();
         current_->separators = 0;
-        current_->roots.clear();
         current_->operand[0] = operands_;
     }
 
@@ -114,22 +116,20 @@ private:
 // (Baker 1993, parameterized matching).
 class LastUse {
 public:
-    LastUse() : table_(1024) {}
+    LastUse() : table_(1024), mask_(table_.size() - 1) {}
 
-    // Looks up and records the use of `root` at operand position `position`; uses before `horizon` may be forgotten.
-    uint32_t distance(uint32_t root, uint64_t position, uint64_t horizon) {
-        Entry *e = find(root);
-        if (e->stamp == 0) {
-            if (2 * ++used_ > table_.size()) {
-                forget(horizon);
-                e = find(root);
-                ++used_;
-            }
-            *e = {position + 1, root};
-            return 0;
-        }
-        const uint64_t d = position + 1 - e->stamp;
-        e->stamp = position + 1;
+    // Makes room for `uses` more; uses before operand position `horizon` may be forgotten.
+    void reserve(size_t uses, uint64_t horizon) {
+        if (2 * (used_ + uses) > table_.size()) [[unlikely]]
+            forget(uses, horizon);
+    }
+
+    // Looks up and records the use of `root` at operand position `position`; room must be reserved.
+    uint32_t distance(uint32_t root, uint64_t position) {
+        Entry &e = find(root);
+        const uint64_t d = e.stamp ? position + 1 - e.stamp : 0;
+        used_ += e.stamp == 0;
+        e = {position + 1, root};
         return d < kNone ? static_cast<uint32_t>(d) : 0;
     }
 
@@ -139,25 +139,24 @@ private:
         uint32_t root = 0;
     };
 
-    Entry *find(uint32_t root) {
-        const size_t mask = table_.size() - 1;
-        size_t h = (root * 0x9E3779B97F4A7C15ull) >> 20 & mask;
-        while (table_[h].stamp != 0 && table_[h].root != root) h = (h + 1) & mask;
-        return &table_[h];
+    Entry &find(uint32_t root) {
+        size_t h = (root * 0x9E3779B97F4A7C15ull) >> 20 & mask_;
+        while (table_[h].stamp != 0 && table_[h].root != root) h = (h + 1) & mask_;
+        return table_[h];
     }
 
-    void forget(uint64_t horizon) {
+    void forget(size_t uses, uint64_t horizon) {
         std::vector<Entry> kept;
         for (const Entry &e : table_)
             if (e.stamp > horizon) kept.push_back(e);
-        const size_t size = std::max(table_.size(), std::bit_ceil(4 * (kept.size() + 1)));
-        table_.assign(size, Entry{});
-        for (const Entry &e : kept) *find(e.root) = e;
+        table_.assign(std::max(table_.size(), std::bit_ceil(4 * (kept.size() + uses))), Entry{});
+        mask_ = table_.size() - 1;
+        for (const Entry &e : kept) find(e.root) = e;
         used_ = kept.size();
     }
 
     std::vector<Entry> table_;
-    size_t used_ = 0;
+    size_t mask_, used_ = 0;
 };
 
 }  // namespace burnish::tracing

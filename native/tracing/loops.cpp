@@ -50,7 +50,8 @@ public:
             const uint32_t i = p % Block::kSize;
             signatures_.push_back(b.signature[i]);
             ranks.push_back(b.separator(i) ? alphabet++ : rank(known, b.signature[i]));
-            for (const uint32_t root : b.operands(i)) distances_.push_back(last_.distance(root, distances_.size(), 0));
+            last_.reserve(b.operands(i).size(), 0);
+            for (const uint32_t root : b.operands(i)) distances_.push_back(last_.distance(root, distances_.size()));
             operand_.push_back(distances_.size());
         }
     }

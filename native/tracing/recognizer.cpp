@@ -34,54 +34,50 @@ public:
           history_(limit_),
           watcher_(history_),
           coverage_(limit_),
-          eager_(watcher_, coverage_),
+          eager_(history_, watcher_, coverage_),
           deferred_(watcher_),
           finder_(make_synchronous_finder(find_options(config))),
           agreement_(std::move(agreement)) {}
 
     const Decision &op(const Token &signature, const Token &flat, std::span<const uint32_t> roots) {
-        decision_ = Decision{};
-        take_up();
+        begin();
         const uint64_t now = history_.size();
-        if (config_.parametric) {
-            history_.append(signature, roots);
-        } else {
-            history_.append(flat, {});
-        }
-        watcher_.op();
-        coverage_.reset(now);
-        if (config_.mode == Mode::eager) {
-            eager_.op(now, decision_);
-        } else {
+        OpView view{signature, history_.operands(), roots};
+        if (!config_.parametric) view.signature = flat, view.roots = {};
+        history_.append(view.signature, view.roots);
+        coverage_.extend(now);
+        if (config_.mode == Mode::deferred) {
+            watcher_.op(view);
             issue(deferred_.op(now + 1));
+        } else {
+            eager_.op(view, now, decision_);
         }
-        after();
+        if (--until_ruler_ == 0) at_ruler();
         return decision_;
     }
 
     const Decision &separator() {
-        decision_ = Decision{};
-        take_up();
+        begin();
         const uint64_t now = history_.size();
         history_.append_separator();
-        watcher_.separator();
-        coverage_.reset(now);
-        coverage_.mark(now, now + 1, Coverage::complete);
-        if (config_.mode == Mode::eager) {
-            eager_.separator(now, decision_);
-        } else {
+        coverage_.extend(now);
+        coverage_.mark(now, Coverage::complete);
+        if (config_.mode == Mode::deferred) {
+            watcher_.separator();
             issue(deferred_.separator(now + 1));
+        } else {
+            eager_.separator(now, decision_);
         }
-        after();
+        if (--until_ruler_ == 0) at_ruler();
         return decision_;
     }
 
     const Decision &finish() {
-        decision_ = Decision{};
-        if (config_.mode == Mode::eager) {
-            eager_.separator(history_.size(), decision_);
-        } else {
+        begin();
+        if (config_.mode == Mode::deferred) {
             issue(deferred_.separator(history_.size()));
+        } else {
+            eager_.finish(history_.size(), decision_);
         }
         return decision_;
     }
@@ -99,6 +95,12 @@ public:
     uint64_t skipped_ = 0;
 
 private:
+    void begin() {
+        decision_ = Decision{};
+        watcher_.clear_completions();
+        if (results_) take_up();
+    }
+
     void issue(std::span<const Segment> segments) {
         decision_.issue = segments;
         for (const Segment &s : segments)
@@ -106,33 +108,45 @@ private:
     }
 
     void take_up() {
-        for (uint64_t n = finder_->finished(); n > 0; --n)
-            for (const Found &found : finder_->take()) watcher_.insert(found);
+        results_ = false;
+        for (uint64_t n = finder_->finished(); n > 0; --n) {
+            std::vector<Found> found = finder_->take();
+            std::erase_if(found, [&](const Found &f) { return !watcher_.novel(f); });
+            if (found.empty()) continue;
+            eager_.settle();
+            watcher_.insert(found);
+        }
     }
 
-    void after() {
+    void at_ruler() {
+        until_ruler_ = config_.ruler;
         const uint64_t n = history_.size();
-        if (n % config_.ruler != 0) return;
         const uint64_t window = std::min(ruler_window(n, config_.ruler, limit_), n);
         if (quiet(window)) {
             ++skipped_;
         } else {
             finder_->submit(Window{n - window, n, history_.share(window)});
+            results_ = true;
         }
-        if (n % config_.history == 0 && n > kForgetAfter * config_.history)
+        if (n >= forget_at_) {
+            forget_at_ = n + config_.history;
+            eager_.settle();
             watcher_.forget(n - kForgetAfter * config_.history);
+        }
     }
 
-    bool quiet(uint64_t window) {
+    bool quiet(uint64_t window) const {
         const uint64_t n = history_.size(), length = std::min(n, std::max(window, kQuietWindow));
         // Ops of the match under way count: with finished replays alone the finder would never rest.
-        uint64_t live = n;
-        if (config_.mode == Mode::deferred) live = deferred_.issued();
-        else if (eager_.leading()) live = eager_.led_since();
+        uint64_t live = config_.mode == Mode::deferred ? deferred_.issued() : eager_.led_since(n);
         live = std::max(live, n - length);
         const uint64_t covered = n - live + coverage_.count(n - length, live, Coverage::complete);
         return static_cast<double>(covered) >= kQuiet * static_cast<double>(length);
     }
+
+    bool results_ = false;  // of finder jobs, not yet taken up
+    uint64_t until_ruler_ = config_.ruler;
+    uint64_t forget_at_ = kForgetAfter * config_.history;
 };
 
 Recognizer::Recognizer(const Config &config, std::unique_ptr<Agreement> agreement)
@@ -147,6 +161,7 @@ const Decision &Recognizer::separator() { return implementation_->separator(); }
 const Decision &Recognizer::finish() { return implementation_->finish(); }
 
 void Recognizer::mark_captured(uint32_t candidate, bool captured) {
+    implementation_->eager_.settle();
     Candidate &c = implementation_->watcher_.candidate(candidate);
     c.captured = captured && c.alive;
 }

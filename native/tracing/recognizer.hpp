@@ -68,10 +68,10 @@ struct Decision {
     std::span<const Segment> issue;
 };
 
-// A complete match of a candidate that ends with the last op; leading or not.
+// A complete match of a candidate, leading or not: positions [start, end).
 struct Completion {
     uint32_t candidate;
-    uint64_t start;
+    uint64_t start, end;
 };
 
 struct CandidateInfo {
@@ -113,7 +113,7 @@ public:
 
     const NormalForm &form(uint32_t candidate) const;  // valid while the candidate is alive
     std::vector<CandidateInfo> candidates() const;
-    std::span<const Completion> completions() const;
+    std::span<const Completion> completions() const;  // noticed at the last op; while a loop is steady only its own
     uint64_t position() const;  // ops and separators seen
     uint64_t collisions() const;
     FinderStats finder() const;

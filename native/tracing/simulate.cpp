@@ -19,8 +19,7 @@ public:
 
     void record(const Decision &d, uint64_t now, Recognizer &recognizer) {
         if (d.lead != kNone) result_.replayed[now] = 1;
-        for (const Completion &c : recognizer.completions())
-            matches_.push_back({c.candidate, c.start, now + 1});
+        add(recognizer.completions());
         if (d.completed) {
             const uint64_t start = now + 1 - recognizer.form(d.lead).length();
             settle(start);
@@ -36,20 +35,21 @@ public:
         recognizer.mark_captured(d.capture, true);
     }
 
-    void close(uint64_t n) { settle(n); }
+    void close(uint64_t n, std::span<const Completion> completions) {
+        add(completions);
+        settle(n);
+    }
 
 private:
-    struct Complete {
-        uint32_t candidate;
-        uint64_t start, end;
-        uint64_t length() const { return end - start; }
-    };
+    void add(std::span<const Completion> completions) {
+        matches_.insert(matches_.end(), completions.begin(), completions.end());
+    }
 
     // Counts the complete matches that end at or before `last`, and forgets all.
     void settle(uint64_t last) {
         std::stable_sort(matches_.begin(), matches_.end(),
-                         [](const Complete &a, const Complete &b) { return a.length() > b.length(); });
-        for (const Complete &c : matches_) {
+                         [](const Completion &a, const Completion &b) { return a.end - a.start > b.end - b.start; });
+        for (const Completion &c : matches_) {
             bool open = c.end <= last;
             for (uint64_t p = c.start; open && p < c.end; ++p) open = result_.replayed[p] && result_.trace[p] == kNone;
             if (open) paint(c);
@@ -57,14 +57,14 @@ private:
         matches_.clear();
     }
 
-    void paint(const Complete &c) {
+    void paint(const Completion &c) {
         for (uint64_t p = c.start; p < c.end; ++p)
             if (result_.replayed[p]) result_.trace[p] = c.candidate;
         ++result_.replays;
     }
 
     Simulation &result_;
-    std::vector<Complete> matches_;
+    std::vector<Completion> matches_;
     std::unordered_set<uint32_t> captured_;
 };
 
@@ -107,7 +107,8 @@ Simulation simulate(const Stream &stream, Config config) {
     if (config.mode == Mode::eager && config.algorithm == Algorithm::burnish) {
         EagerLedger ledger(result, n);
         for (size_t i = 0; i < n; ++i) ledger.record(launch(stream, i, recognizer), i, recognizer);
-        ledger.close(n);
+        recognizer.finish();
+        ledger.close(n, recognizer.completions());
     } else {
         DeferredLedger ledger(result, n);
         for (size_t i = 0; i < n; ++i) ledger.record(launch(stream, i, recognizer), i + 1);

@@ -41,6 +41,13 @@ uint32_t Trie::find_child(uint32_t node, const NormalForm &form, uint32_t k) con
     return kNone;
 }
 
+bool Trie::contains(const NormalForm &form) const {
+    uint32_t node = kRoot;
+    for (uint32_t k = 0; k < form.length(); ++k)
+        if ((node = find_child(node, form, k)) == kNone) return false;
+    return nodes_[node].ends != kNone;
+}
+
 uint32_t Trie::append(uint32_t parent, const NormalForm &form, uint32_t k, uint32_t group) {
     const auto n = static_cast<uint32_t>(nodes_.size());
     Node node;
@@ -95,7 +102,7 @@ void Trie::add_to_path(const std::vector<uint32_t> &path, uint32_t candidate) {
     }
 }
 
-uint32_t Trie::insert(const NormalForm &form, uint32_t candidate) {
+std::vector<uint32_t> Trie::insert(const NormalForm &form, uint32_t candidate) {
     std::vector<uint32_t> path;
     uint32_t node = kRoot, k = 0;
     for (; k < form.length(); ++k) {
@@ -103,14 +110,15 @@ uint32_t Trie::insert(const NormalForm &form, uint32_t candidate) {
         if (c == kNone) break;
         path.push_back(node = c);
     }
-    if (k == form.length() && nodes_[node].ends != kNone) return nodes_[node].ends;
+    if (k == form.length() && nodes_[node].ends != kNone) return {};
     add_to_path(path, candidate);
     if (k < form.length()) {
         const auto group = static_cast<uint32_t>(groups_.size());
         groups_.push_back({candidate});
-        for (; k < form.length(); ++k) node = append(node, form, k, group);
+        for (; k < form.length(); ++k) path.push_back(node = append(node, form, k, group));
     }
-    return nodes_[node].ends = candidate;
+    nodes_[node].ends = candidate;
+    return path;
 }
 
 }  // namespace burnish::tracing

@@ -55,9 +55,23 @@ public:
     bool empty() const { return nodes_.size() == 1; }
     size_t size() const { return nodes_.size(); }
 
-    // Stores `form` as `candidate` (larger than all stored ones); returns the candidate that ends there, which is
-    // another one if an equal form is stored.
-    uint32_t insert(const NormalForm &form, uint32_t candidate);
+    // Stores `form` as `candidate`; returns its nodes, or nothing if an equal form is stored.
+    std::vector<uint32_t> insert(const NormalForm &form, uint32_t candidate);
+
+    bool contains(const NormalForm &form) const;
+
+    // Whether the op `step` of a match whose operands start at stream position `start` is the one of `node`.
+    bool accepts(uint32_t n, const Step &step, uint64_t start) const {
+        const Node &node = nodes_[n];
+        if (node.signature != step.signature || node.arity != step.distances.size()) return false;
+        const uint32_t *expected = pool_.data() + node.distances;
+        for (uint32_t i = 0; i < node.arity; ++i) {
+            const uint32_t d = step.distances[i];
+            const uint32_t seen = d <= step.operand + i - start ? d : 0;
+            if (seen != expected[i]) return false;
+        }
+        return true;
+    }
 
     // Child of `node` for the op `step` of a match whose operands start at stream position `start`, or kNone.
     uint32_t advance(uint32_t node, const Step &step, uint64_t start) const {
@@ -75,17 +89,6 @@ public:
     bool begins(const Token &signature) const { return first(signature) != kNone; }
 
 private:
-    bool accepts(uint32_t n, const Step &step, uint64_t start) const {
-        const Node &node = nodes_[n];
-        if (node.signature != step.signature || node.arity != step.distances.size()) return false;
-        const uint32_t *expected = pool_.data() + node.distances;
-        for (uint32_t i = 0; i < node.arity; ++i) {
-            const uint32_t d = step.distances[i];
-            const uint32_t seen = d <= step.operand + i - start ? d : 0;
-            if (seen != expected[i]) return false;
-        }
-        return true;
-    }
     uint32_t first(const Token &signature) const {
         size_t h = hash_of(signature) & (starts_.size() - 1);
         while (starts_[h] != kNone && nodes_[starts_[h]].signature != signature) h = (h + 1) & (starts_.size() - 1);

@@ -8,20 +8,12 @@ namespace {
 constexpr double kDecay = 0.95;
 }
 
-Step Watcher::step_of(const OpView &op) {
-    distances_.clear();
-    const uint64_t horizon = live_.empty() ? op.operand : live_.front().start_operand;
-    for (size_t i = 0; i < op.roots.size(); ++i)
-        distances_.push_back(last_.distance(op.roots[i], op.operand + i, horizon));
-    return {op.signature, op.operand, distances_};
+void Watcher::op(const OpView &op) {
+    if (live_.empty() && !trie_.begins(op.signature)) return;
+    advance(history_.size() - 1, step_of(op, last_, live_.empty() ? op.operand : live_.front().start_operand));
 }
 
-void Watcher::op() {
-    completions_.clear();
-    const uint64_t now = history_.size() - 1;
-    const OpView view = history_.at(now);
-    if (live_.empty() && !trie_.begins(view.signature)) return;
-    const Step step = step_of(view);
+void Watcher::advance(uint64_t now, const Step &step) {
     size_t kept = 0;
     for (const Match &m : live_) {
         const uint32_t next = trie_.advance(m.node, step, m.start_operand);
@@ -37,20 +29,39 @@ void Watcher::op() {
         const uint32_t node = trie_.begin(step);
         if (node != kNone) live_.push_back({now, step.operand, node});
     }
+    bool over = false;
     for (const Match &m : live_) {
         const uint32_t c = trie_[m.node].ends;
-        if (c != kNone && candidates_[c].alive) complete(c, m.start);
+        if (c != kNone && candidates_[c].alive) complete(c, m.start, now + 1);
+        over |= trie_[m.node].child == kNone;
     }
-    // Where nothing is stored below, the match is over.
-    std::erase_if(live_, [&](const Match &m) { return trie_[m.node].child == kNone; });
+    if (over) std::erase_if(live_, [&](const Match &m) { return trie_[m.node].child == kNone; });
+}
+
+void Watcher::follow_completed(uint32_t candidate, uint64_t start) { complete(candidate, start, history_.size()); }
+
+void Watcher::resume(std::vector<Match> live, uint64_t at, uint64_t behind) {
+    live_ = std::move(live);
+    LastUse last;
+    for (uint64_t p = live_.empty() ? at + 1 : live_.front().start; p + behind < history_.size(); ++p) {
+        const OpView view = history_.at(p);
+        if (view.separator) {
+            end_all(p);
+            continue;
+        }
+        const Step step = step_of(view, last, 0);
+        if (p > at) advance(p, step);
+    }
 }
 
 void Watcher::separator() {
-    completions_.clear();
-    const uint64_t now = history_.size() - 1;
+    end_all(history_.size() - 1);
+}
+
+void Watcher::end_all(uint64_t now) {
     for (size_t i = 0; i < live_.size(); ++i) die(live_[i], 0, now);
     live_.clear();
-    separator_ = history_.size();
+    separator_ = now + 1;
 }
 
 const Match *Watcher::find(uint64_t start) const {
@@ -64,15 +75,15 @@ bool Watcher::leads_to(const Match &m, uint32_t candidate) const {
     return std::find(below.begin(), below.end(), candidate) != below.end();
 }
 
-void Watcher::complete(uint32_t c, uint64_t start) {
+void Watcher::complete(uint32_t c, uint64_t start, uint64_t end) {
     Candidate &candidate = candidates_[c];
-    completions_.push_back({c, start});
+    completions_.push_back({c, start, end});
     candidate.sighted = true;
-    candidate.last_completed = history_.size();
+    candidate.last_completed = end;
     if (start < candidate.counted_end) return;
     candidate.ok = candidate.ok * kDecay + 1;
     candidate.tried = candidate.tried * kDecay + 1;
-    candidate.counted_end = history_.size();
+    candidate.counted_end = end;
 }
 
 // A match that died counts against its candidate, unless an earlier one (live_[0 .. earlier)) may still complete it:
@@ -109,65 +120,70 @@ bool Watcher::known_rotation(const Found &found) const {
     return false;
 }
 
+bool Watcher::novel(const Found &found) const {
+    return !(found.loop && known_rotation(found)) && !trie_.contains(found.form);
+}
+
 bool Watcher::add(const NormalForm &form, uint64_t root_hash, bool remainder) {
     const auto id = static_cast<uint32_t>(candidates_.size());
-    if (trie_.insert(form, id) != id) return false;
+    std::vector<uint32_t> path = trie_.insert(form, id);
+    if (path.empty()) return false;
     Candidate candidate;
     candidate.form = form;
     candidate.length = form.length();
-    candidate.inserted = candidate.last_completed = history_.size();
+    candidate.path = std::move(path);
+    candidate.last_completed = history_.size();
     candidate.root_hash = root_hash;
     candidate.remainder = remainder;
     candidates_.push_back(std::move(candidate));
+    ++epoch_;
     return true;
 }
 
-void Watcher::insert(const Found &found) {
-    if (found.loop && known_rotation(found)) return;
-    if (!add(found.form, found.loop ? found.root_hash : 0, false)) return;
+void Watcher::insert(const std::vector<Found> &all) {
+    uint32_t longest = 0;
+    for (const Found &found : all) {
+        if (!novel(found)) continue;  // also of those just added
+        add(found.form, found.loop ? found.root_hash : 0, false);
+        longest = std::max(longest, found.form.length());
+        if (found.remainder) add(found.form.slice(0, found.remainder), 0, true);
+    }
     uint64_t from = std::max(separator_, history_.oldest());
-    if (history_.size() - from >= found.form.length()) from = history_.size() - found.form.length() + 1;
-    if (found.remainder) add(found.form.slice(0, found.remainder), 0, true);
-    if (!live_.empty()) from = std::min(from, live_.front().start);
-    rescan(from);
+    if (history_.size() - from >= longest) from = history_.size() - longest + 1;
+    rescan(live_.empty() ? from : std::min(from, live_.front().start));
 }
 
-void Watcher::forget(uint64_t since) {
-    bool any = false;
+bool Watcher::forget(uint64_t since) {
+    const uint64_t before = epoch_;
     for (Candidate &c : candidates_) {
         if (!c.alive || c.last_completed >= since) continue;
         c.alive = c.captured = false;
         c.form = NormalForm{};
-        any = true;
+        c.path = {};
+        ++epoch_;
     }
-    if (!any) return;
+    if (epoch_ == before) return false;
     trie_.clear();
     for (uint32_t c = 0; c < candidates_.size(); ++c)
-        if (candidates_[c].alive) trie_.insert(candidates_[c].form, c);
-    if (!live_.empty()) rescan(live_.front().start);
+        if (candidates_[c].alive) candidates_[c].path = trie_.insert(candidates_[c].form, c);
+    rescan(live_.empty() ? history_.size() : live_.front().start);
+    return true;
 }
 
 void Watcher::rescan(uint64_t from) {
-    std::vector<Match> matches;
+    live_.clear();
     last_ = LastUse();
-    const uint64_t horizon = from < history_.size() ? history_.at(from).operand : 0;
-    std::vector<uint32_t> distances;
     for (uint64_t p = from; p < history_.size(); ++p) {
-        const OpView view = history_.at(p);
-        distances.clear();
-        for (size_t i = 0; i < view.roots.size(); ++i)
-            distances.push_back(last_.distance(view.roots[i], view.operand + i, horizon));
-        const Step step{view.signature, view.operand, distances};
+        const Step step = step_of(history_.at(p), last_, 0);
         size_t kept = 0;
-        for (const Match &m : matches) {
+        for (const Match &m : live_) {
             const uint32_t next = trie_.advance(m.node, step, m.start_operand);
-            if (next != kNone && trie_[next].child != kNone) matches[kept++] = {m.start, m.start_operand, next};
+            if (next != kNone && trie_[next].child != kNone) live_[kept++] = {m.start, m.start_operand, next};
         }
-        matches.resize(kept);
-        const uint32_t node = matches.size() < kMaxLive ? trie_.begin(step) : kNone;
-        if (node != kNone && trie_[node].child != kNone) matches.push_back({p, step.operand, node});
+        live_.resize(kept);
+        const uint32_t node = live_.size() < kMaxLive ? trie_.begin(step) : kNone;
+        if (node != kNone && trie_[node].child != kNone) live_.push_back({p, step.operand, node});
     }
-    live_ = std::move(matches);
 }
 
 }  // namespace burnish::tracing

@@ -14,14 +14,13 @@ namespace burnish::tracing {
 struct Candidate {
     NormalForm form;
     uint32_t length = 0;
-    uint64_t inserted = 0;        // position from which matches may complete it
+    std::vector<uint32_t> path;   // its nodes in the trie
     uint64_t last_completed = 0;  // position after the last complete match (or of insertion)
     uint64_t root_hash = 0;       // loops: identifies the loop body up to rotation
     bool remainder = false;       // the same loop body fewer times: what is left of a loop after its last instance
     bool alive = true;
     bool sighted = false;   // matched completely at least once
     bool captured = false;  // the runtime holds a template
-    uint32_t refusals = 0;  // captures that the runtime could not make
     uint64_t replays = 0;
 
     // Events decay by 0.95; overlapping matches count once.
@@ -44,18 +43,31 @@ public:
 
     explicit Watcher(History &history) : history_(history) {}
 
-    // Adds what a finder job found; matches that are under way in the history are taken up.
-    void insert(const Found &found);
-    // Removes candidates that have not been completed since position `since`.
-    void forget(uint64_t since);
+    // Whether `found` would be a new candidate.
+    bool novel(const Found &found) const;
+    // Adds new candidates; matches of them that are under way in the history are taken up.
+    void insert(const std::vector<Found> &found);
+    // Removes candidates that have not been completed since position `since`; true if there were any.
+    bool forget(uint64_t since);
 
-    // Advances all matches by the op that was just appended to the history.
-    void op();
+    // Advances all matches by the op just appended to the history.
+    void op(const OpView &op);
     // A separator ends all matches.
     void separator();
 
+    // Whether the op just appended is slot `slot` of a match of `candidate` whose operands start at `start_operand`.
+    // Looks at nothing else: all other matches are out of date until `resume`.
+    bool follows(const OpView &op, uint32_t candidate, uint32_t slot, uint64_t start_operand) {
+        return trie_.accepts(candidates_[candidate].path[slot], step_of(op, last_, start_operand), start_operand);
+    }
+    // A complete match found by `follows`.
+    void follow_completed(uint32_t candidate, uint64_t start);
+    // Takes `live` as the matches after the op at position `at`, and advances them to the last op but `behind`.
+    void resume(std::vector<Match> live, uint64_t at, uint64_t behind);
+
     std::span<const Match> live() const { return live_; }
-    std::span<const Completion> completions() const { return completions_; }  // by the last op, earliest start first
+    std::span<const Completion> completions() const { return completions_; }  // since they were cleared
+    void clear_completions() { completions_.clear(); }
     const Match *find(uint64_t start) const;
     bool leads_to(const Match &m, uint32_t candidate) const;
     std::span<const uint32_t> below(const Match &m) const { return trie_.below(m.node); }
@@ -63,16 +75,26 @@ public:
     const std::vector<Candidate> &candidates() const { return candidates_; }
     Candidate &candidate(uint32_t c) { return candidates_[c]; }
     const Candidate &candidate(uint32_t c) const { return candidates_[c]; }
+    uint64_t epoch() const { return epoch_; }  // changes whenever candidates do
 
 private:
-    Step step_of(const OpView &op);
-    void complete(uint32_t candidate, uint64_t start);
+    Step step_of(const OpView &op, LastUse &last, uint64_t horizon) {
+        const size_t n = op.roots.size();
+        if (n > distances_.size()) [[unlikely]]
+            distances_.resize(2 * n);
+        last.reserve(n, horizon);
+        for (size_t i = 0; i < n; ++i) distances_[i] = last.distance(op.roots[i], op.operand + i);
+        return {op.signature, op.operand, {distances_.data(), n}};
+    }
+    void advance(uint64_t now, const Step &step);
+    void end_all(uint64_t now);
+    void complete(uint32_t candidate, uint64_t start, uint64_t end);
     void die(const Match &m, size_t earlier, uint64_t now);
     void leave(const Match &m, uint32_t next, size_t earlier, uint64_t now);
     void failed(uint32_t candidate, const Match &m, size_t earlier, uint32_t depth);
     bool known_rotation(const Found &found) const;
     bool add(const NormalForm &form, uint64_t root_hash, bool remainder);
-    // Matches of the ops [from, now) against the trie; replaces the live ones.
+    // Matches of the ops from position `from` on, as if all candidates had been known; replaces the live ones.
     void rescan(uint64_t from);
 
     History &history_;
@@ -83,6 +105,7 @@ private:
     std::vector<Completion> completions_;
     std::vector<uint32_t> distances_;
     uint64_t separator_ = 0;  // position after the last separator
+    uint64_t epoch_ = 0;
 };
 
 }  // namespace burnish::tracing
