@@ -59,8 +59,16 @@ def image_cases(n: int, random: np.random.Generator) -> Iterator[Case]:
                 owner = np.repeat(np.arange(colors), np.diff(edges))[pointer]
                 return np.split(np.argsort(owner, kind="stable"), np.cumsum(np.bincount(owner, minlength=colors))[:-1])
 
-            yield Case(f"image {kind} {colors}", lambda p=pieces, q=pointer: isp.image(p, q, line), {"unique": unique, "mask": mask})
-            yield Case(f"preimage {kind} {colors}", lambda p=pieces, q=pointer: isp.preimage(p, q, line), {"owner+argsort": sort_by_owner})
+            yield Case(
+                f"image {kind} {colors}",
+                lambda p=pieces, q=pointer: isp.image(p, q, line),
+                {"unique": unique, "mask": mask},
+            )
+            yield Case(
+                f"preimage {kind} {colors}",
+                lambda p=pieces, q=pointer: isp.preimage(p, q, line),
+                {"owner+argsort": sort_by_owner},
+            )
 
 
 def by_color_cases(n: int, random: np.random.Generator) -> Iterator[Case]:
@@ -77,7 +85,11 @@ def by_color_cases(n: int, random: np.random.Generator) -> Iterator[Case]:
                 order = np.argsort(color.astype(np.uint16), kind="stable")
                 return np.split(order, np.cumsum(np.bincount(color, minlength=colors))[:-1])
 
-            yield Case(f"by_color run {run} {colors}", lambda c=color, k=colors: isp.by_color(line, c, k), {"argsort": argsort, "argsort16": narrow})
+            yield Case(
+                f"by_color run {run} {colors}",
+                lambda c=color, k=colors: isp.by_color(line, c, k),
+                {"argsort": argsort, "argsort16": narrow},
+            )
 
 
 def algebra_cases(n: int, random: np.random.Generator) -> Iterator[Case]:
@@ -85,14 +97,22 @@ def algebra_cases(n: int, random: np.random.Generator) -> Iterator[Case]:
         x, y = (np.flatnonzero(random.random(n) < share) for _ in range(2))
         a, b = (isp.points([0], [n], v) for v in (x, y))
         p, q = (np.isin(np.arange(n), v) for v in (x, y))
-        yield Case(f"points {label}", lambda v=random.permutation(x): isp.points([0], [n], v), {"unique": lambda v=random.permutation(x): np.unique(v)})
+        yield Case(
+            f"points {label}",
+            lambda v=random.permutation(x): isp.points([0], [n], v),
+            {"unique": lambda v=random.permutation(x): np.unique(v)},
+        )
         yield Case(f"intersection {label}", lambda a=a, b=b: isp.intersection(a, b),
                    {"intersect1d": lambda x=x, y=y: np.intersect1d(x, y, assume_unique=True), "mask": lambda p=p, q=q: np.flatnonzero(p & q)})  # fmt: skip
         yield Case(f"difference {label}", lambda a=a, b=b: isp.difference(a, b),
                    {"setdiff1d": lambda x=x, y=y: np.setdiff1d(x, y, assume_unique=True), "mask": lambda p=p, q=q: np.flatnonzero(p & ~q)})  # fmt: skip
         yield Case(f"unite {label}", lambda a=a, b=b: isp.unite(a, b),
                    {"union1d": lambda x=x, y=y: np.union1d(x, y), "mask": lambda p=p, q=q: np.flatnonzero(p | q)})  # fmt: skip
-        yield Case(f"overlap_volume {label}", lambda a=a, b=b: isp.overlap_volume(a, b), {"mask": lambda p=p, q=q: np.count_nonzero(p & q)})
+        yield Case(
+            f"overlap_volume {label}",
+            lambda a=a, b=b: isp.overlap_volume(a, b),
+            {"mask": lambda p=p, q=q: np.count_nonzero(p & q)},
+        )
 
 
 def least_cpu(run: Run, repetitions: int) -> float:
@@ -121,7 +141,11 @@ def main() -> None:
             theirs = {name: least_cpu(run, args.repetitions) for name, run in case.numpy.items()}
             line = {"name": case.name, "points": args.points, "burnish_s": ours}
             line |= {f"{name}_s": t for name, t in theirs.items()} | {"ratio": min(theirs.values()) / ours}
-            print(json.dumps({k: round(v, 6) if isinstance(v, float) else v for k, v in line.items()}), file=args.out, flush=True)
+            print(
+                json.dumps({k: round(v, 6) if isinstance(v, float) else v for k, v in line.items()}),
+                file=args.out,
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

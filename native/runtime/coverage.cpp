@@ -126,8 +126,7 @@ Coverage interval_coverage(std::span<const Space> spaces, int64_t rows) {
         Bitmap seen(lo, hi - lo);
         for (const Space &space : spaces) {
             if (space->is_empty()) continue;
-            int64_t fresh = 0;
-            for (const Interval &run : space->intervals()) fresh += seen.add(run);
+            const int64_t fresh = seen.add(space->intervals());
             result.disjoint = result.disjoint && fresh == space->volume();
             result.volume += fresh;
         }

@@ -6,6 +6,14 @@
 #include <limits>
 #include <utility>
 
+// Kernels made of bit counts: also compiled for processors that have the instructions, chosen when the module is loaded.
+// (Not in sanitizer builds: their runtimes are not up yet at that moment.)
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#define BURNISH_BIT_KERNEL __attribute__((target_clones("default", "arch=haswell")))
+#else
+#define BURNISH_BIT_KERNEL
+#endif
+
 namespace burnish::runtime {
 
 size_t skip_to(IntervalView a, size_t i, int64_t x) {
@@ -69,31 +77,27 @@ bool covers(IntervalView a, IntervalView b) {
 
 namespace {
 
-// Collects the output of a merge that writes every candidate and then decides whether to keep it: the data decide the
-// branches of these merges at random, and a mispredicted one costs more than the whole step.
-class Output {
-   public:
-    explicit Output(size_t expected) { list_.reserve(expected); }
-    void put(int64_t lo, int64_t hi, bool keep) {
-        buffer_[n_] = {lo, hi};
-        n_ += keep;
-        if (n_ == kBuffer) flush();
-    }
-    IntervalList take() {
-        flush();
-        return std::move(list_);
-    }
-
-   private:
-    static constexpr size_t kBuffer = 512;
-    void flush() {
-        list_.insert(list_.end(), buffer_, buffer_ + n_);
-        n_ = 0;
-    }
-    size_t n_ = 0;
-    Interval buffer_[kBuffer];
-    IntervalList list_;
-};
+// The output of a merge that writes every candidate and then decides whether to keep it: the data decide the branches
+// of these merges at random, and a mispredicted one costs more than the whole step. `Merge` is called as merge(put) with
+// put(lo, hi, keep); counts and buffer stay local so that they live in registers.
+template <class Merge>
+IntervalList collected(size_t expected, Merge merge) {
+    constexpr size_t kBuffer = 512;
+    Interval buffer[kBuffer];
+    size_t n = 0;
+    IntervalList out;
+    out.reserve(expected);
+    merge([&](int64_t lo, int64_t hi, bool keep) {
+        buffer[n] = {lo, hi};
+        n += keep;
+        if (n == kBuffer) [[unlikely]] {
+            out.insert(out.end(), buffer, buffer + n);
+            n = 0;
+        }
+    });
+    out.insert(out.end(), buffer, buffer + n);
+    return out;
+}
 
 // The gaps of a list, as a list with one entry more.
 struct Gaps {
@@ -144,17 +148,16 @@ IntervalList intersection(IntervalView a, IntervalView b) {
         });
         return out;
     }
-    Output out(std::min(a.size(), b.size()));
-    merge_common(a, b, [&](int64_t lo, int64_t hi) { out.put(lo, hi, lo < hi); });
-    return out.take();
+    return collected(std::min(a.size(), b.size()), [&](auto put) {
+        merge_common(a, b, [&](int64_t lo, int64_t hi) { put(lo, hi, lo < hi); });
+    });
 }
 
 IntervalList difference(IntervalView a, IntervalView b) {
-    if (!lopsided(a.size(), b.size())) {
-        Output out(a.size());
-        merge_common(a, Gaps{b}, [&](int64_t lo, int64_t hi) { out.put(lo, hi, lo < hi); });
-        return out.take();
-    }
+    if (!lopsided(a.size(), b.size()))
+        return collected(a.size(), [&](auto put) {
+            merge_common(a, Gaps{b}, [&](int64_t lo, int64_t hi) { put(lo, hi, lo < hi); });
+        });
     IntervalList out;
     out.reserve(a.size());
     size_t j = 0;
@@ -172,28 +175,27 @@ IntervalList difference(IntervalView a, IntervalView b) {
 }
 
 IntervalList unite(IntervalView a, IntervalView b) {
-    Output out(std::max(a.size(), b.size()));
-    Interval open{std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::min()};
-    bool any = false;   // the first interval closes nothing
-    const auto add = [&](Interval run) {
-        const bool fresh = run.lo > open.hi;
-        out.put(open.lo, open.hi, fresh && any);
-        any = true;
-        open.lo = fresh ? run.lo : open.lo;
-        open.hi = fresh ? run.hi : std::max(open.hi, run.hi);
-    };
-    size_t i = 0, j = 0;
-    while (i < a.size() && j < b.size()) {
-        const Interval x = a[i], y = b[j];
-        const bool first = x.lo <= y.lo;
-        add({first ? x.lo : y.lo, first ? x.hi : y.hi});
-        i += first;
-        j += !first;
-    }
-    for (; i < a.size(); ++i) add(a[i]);
-    for (; j < b.size(); ++j) add(b[j]);
-    out.put(open.lo, open.hi, any);
-    return out.take();
+    if (a.empty() || b.empty()) return {(a.empty() ? b : a).begin(), (a.empty() ? b : a).end()};
+    return collected(std::max(a.size(), b.size()), [&](auto put) {
+        Interval open{std::min(a[0].lo, b[0].lo), std::min(a[0].lo, b[0].lo)};
+        const auto add = [&](Interval run) {
+            const bool fresh = run.lo > open.hi;
+            put(open.lo, open.hi, fresh);
+            open.lo = select(fresh, run.lo, open.lo);
+            open.hi = std::max(open.hi, run.hi);   // also when fresh: run.hi > run.lo > open.hi
+        };
+        size_t i = 0, j = 0;
+        while (i < a.size() && j < b.size()) {
+            const Interval x = a[i], y = b[j];
+            const bool first = x.lo <= y.lo;
+            add({select(first, x.lo, y.lo), select(first, x.hi, y.hi)});
+            i += first;
+            j += !first;
+        }
+        for (; i < a.size(); ++i) add(a[i]);
+        for (; j < b.size(); ++j) add(b[j]);
+        put(open.lo, open.hi, true);
+    });
 }
 
 IntervalList unite_all(std::vector<IntervalView> lists) {
@@ -210,8 +212,7 @@ IntervalList unite_all(std::vector<IntervalView> lists) {
     }
     if (bitmap_pays(hi - lo, total)) {
         Bitmap bits(lo, hi - lo);
-        for (IntervalView list : lists)
-            for (const Interval &run : list) bits.add(run);
+        for (IntervalView list : lists) bits.add(list);
         return bits.intervals();
     }
     std::vector<IntervalList> level;   // merge neighbours until one list is left
@@ -226,28 +227,30 @@ IntervalList unite_all(std::vector<IntervalView> lists) {
     return std::move(level[0]);
 }
 
-int64_t Bitmap::add(Interval run) {
-    if (run.lo >= run.hi) return 0;
-    const auto lo = static_cast<uint64_t>(run.lo - base_);
-    const auto last = static_cast<uint64_t>(run.hi - 1 - base_);
-    const uint64_t head = ~uint64_t{0} << (lo & 63);
-    const uint64_t tail = ~uint64_t{0} >> (63 - (last & 63));
+BURNISH_BIT_KERNEL int64_t Bitmap::add(IntervalView runs) {
+    uint64_t *const words = words_.data();
     int64_t fresh = 0;
-    const auto merge = [&](uint64_t word, uint64_t mask) {
-        fresh += std::popcount(mask & ~words_[word]);
-        words_[word] |= mask;
-    };
-    if (lo >> 6 == last >> 6) {
-        merge(lo >> 6, head & tail);
-        return fresh;
+    for (const Interval &run : runs) {
+        const auto lo = static_cast<uint64_t>(run.lo - base_);
+        const auto last = static_cast<uint64_t>(run.hi - 1 - base_);
+        const uint64_t head = ~uint64_t{0} << (lo & 63);
+        const uint64_t tail = ~uint64_t{0} >> (63 - (last & 63));
+        const auto merge = [&](uint64_t word, uint64_t mask) {
+            fresh += std::popcount(mask & ~words[word]);
+            words[word] |= mask;
+        };
+        if (lo >> 6 == last >> 6) {
+            merge(lo >> 6, head & tail);
+            continue;
+        }
+        merge(lo >> 6, head);
+        for (uint64_t word = (lo >> 6) + 1; word < last >> 6; ++word) merge(word, ~uint64_t{0});
+        merge(last >> 6, tail);
     }
-    merge(lo >> 6, head);
-    for (uint64_t word = (lo >> 6) + 1; word < last >> 6; ++word) merge(word, ~uint64_t{0});
-    merge(last >> 6, tail);
     return fresh;
 }
 
-IntervalList Bitmap::intervals() const {
+BURNISH_BIT_KERNEL IntervalList Bitmap::intervals() const {
     static_assert(sizeof(Interval) == 2 * sizeof(int64_t));
     // Bits that differ from the one below are, alternately, starts and ends.
     size_t starts = 0;
@@ -284,7 +287,7 @@ void radix_sort(std::vector<int64_t> &values, int64_t min, int64_t max) {
         std::sort(values.begin(), values.end());
         return;
     }
-    constexpr int kBits = 11;
+    constexpr int kBits = 8;
     constexpr uint64_t kMask = (uint64_t{1} << kBits) - 1;
     const auto key = [min](int64_t v) { return static_cast<uint64_t>(v) - static_cast<uint64_t>(min); };
     const int significant = std::bit_width(key(max));
@@ -324,7 +327,7 @@ IntervalList sorted(IntervalList runs) {
     if (ascending) return runs;
     if (bitmap_pays(hi - lo, static_cast<int64_t>(runs.size()))) {
         Bitmap bits(lo, hi - lo);
-        for (const Interval &run : runs) bits.add(run);
+        bits.add(runs);
         return bits.intervals();
     }
     std::ranges::sort(runs, {}, &Interval::lo);

@@ -13,6 +13,12 @@ namespace burnish::runtime {
 using IntervalView = std::span<const Interval>;
 using IntervalList = std::vector<Interval>;
 
+// a if `first`, else b, in merges whose branches would be mispredicted: the conditional operator is often made a branch.
+inline int64_t select(bool first, int64_t a, int64_t b) {
+    const int64_t mask = -static_cast<int64_t>(first);
+    return (a & mask) | (b & ~mask);
+}
+
 // First index >= i whose interval ends after `x` (galloping, so short lists skip through long ones).
 size_t skip_to(IntervalView a, size_t i, int64_t x);
 
@@ -46,7 +52,7 @@ class Bitmap {
         const auto u = static_cast<uint64_t>(x - base_);
         return (words_[u >> 6] >> (u & 63)) & 1;
     }
-    int64_t add(Interval run);   // sets the run's bits; how many of them were new
+    int64_t add(IntervalView runs);   // sets the bits of nonempty runs; how many of them were new
     IntervalList intervals() const;
 
    private:

@@ -77,23 +77,34 @@ Rect bounding_box(const Rect &root, IntervalView runs) {
     const int64_t width = root.hi[last] - root.lo[last];
     Rect box = root;   // inclusive until the end
     box.lo = box.hi = coordinates(root, runs.front().lo);
-    int64_t row = 0, row_end = 0;   // linear positions of the current row; most runs stay inside it
+    int64_t lo = width, hi = -1;         // of the last dimension, relative to the root
+    int64_t row = 0, row_end = 0;        // linear positions of the current row; most runs stay inside it
+    if (root.dim == 1) {                 // one row
+        lo = runs.front().lo;
+        hi = runs.back().hi - 1;
+        runs = {};
+    }
     for (const Interval &run : runs) {
-        if (run.lo >= row_end || run.hi > row_end) {
+        if (run.hi > row_end) [[unlikely]] {
             const Coord first = coordinates(root, run.lo), final = coordinates(root, run.hi - 1);
             bool crossed = false;   // a run that crosses a row boundary touches both ends of every dimension below
-            for (int d = 0; d < root.dim; ++d) {
+            for (int d = 0; d < last; ++d) {
                 box.lo[d] = std::min(box.lo[d], crossed ? root.lo[d] : first[d]);
                 box.hi[d] = std::max(box.hi[d], crossed ? root.hi[d] - 1 : final[d]);
                 crossed = crossed || first[d] != final[d];
             }
             row = run.hi - 1 - (final[last] - root.lo[last]);
             row_end = row + width;
-        } else {
-            box.lo[last] = std::min(box.lo[last], root.lo[last] + (run.lo - row));
-            box.hi[last] = std::max(box.hi[last], root.lo[last] + (run.hi - 1 - row));
+            if (crossed) {
+                lo = 0;
+                hi = width - 1;
+            }
         }
+        lo = std::min(lo, std::max<int64_t>(run.lo - row, 0));
+        hi = std::max(hi, run.hi - 1 - row);
     }
+    box.lo[last] = root.lo[last] + lo;
+    box.hi[last] = root.lo[last] + hi;
     for (int d = 0; d < root.dim; ++d) ++box.hi[d];
     return normalized(box);
 }

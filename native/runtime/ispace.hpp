@@ -22,9 +22,11 @@ struct Rect {
     bool operator==(const Rect &) const = default;
 };
 
-// Half-open interval of linear positions.
+// Half-open interval of linear positions. Uninitialized by default, so that a vector of them can be sized and then filled.
 struct Interval {
     int64_t lo, hi;
+    Interval() {}
+    constexpr Interval(int64_t lo, int64_t hi) : lo(lo), hi(hi) {}
     bool operator==(const Interval &) const = default;
 };
 
