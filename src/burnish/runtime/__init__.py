@@ -1,1 +1,66 @@
-"""Sequential programs over regions, run in parallel."""
+"""Sequential programs, found parallelism: tasks over regions, run in parallel with the sequential result.
+
+>>> from burnish import runtime as rt
+>>> from burnish.runtime import task, Read, ReadWrite, each
+>>> @task
+... def double(x: ReadWrite):
+...     x *= 2
+>>> u = rt.region(8, "f8", fill=1.0)
+>>> pu = rt.block(u, 2)
+>>> double.map(2, pu[each])
+>>> float(u.numpy().sum())
+16.0
+"""
+
+from pathlib import Path as _Path
+
+from burnish._native import runtime as _rt
+from burnish.runtime.access import Constant, SparseField, constant, fields_view, gather, scatter, scatter_add
+from burnish.runtime.context import (
+    Context,
+    RunReport,
+    Settings,
+    context,
+    fence,
+    start,
+    start_default,
+    stats,
+    stop,
+    trace,
+    traces,
+)
+from burnish.runtime.errors import raise_error
+from burnish.runtime.future import Future, FutureMap
+from burnish.runtime.partition import Partition, block, by_color, by_sets, ghost, image, preimage, restrict
+from burnish.runtime.privilege import Privilege, Read, ReadWrite, Reduce, Write, reduction
+from burnish.runtime.region import IndexSpace, Rect, Region, attach, region
+from burnish.runtime.task import Task, bind, explain_failure, pass_by_value, run_inner, task
+
+each = _rt.each
+
+_rt.register_front_end(
+    {
+        "Region": Region,
+        "Partition": Partition,
+        "Future": Future,
+        "FutureMap": FutureMap,
+        "error": raise_error,
+        "bind": bind,
+        "value": pass_by_value,
+        "start": start_default,
+        "inner": run_inner,
+        "SparseField": SparseField,
+        "fields_view": fields_view,
+        "on_failure": explain_failure,
+        "wrap_body": None,
+        "package_dir": str(_Path(__file__).parent.parent),
+    }
+)
+
+__all__ = [
+    "Constant", "Context", "Future", "FutureMap", "IndexSpace", "Partition", "Privilege", "Read", "ReadWrite",
+    "Rect", "Reduce", "Region", "RunReport", "Settings", "SparseField", "Task", "Write", "attach", "block",
+    "by_color", "by_sets", "constant", "context", "each", "fence", "gather", "ghost", "image", "preimage",
+    "reduction", "region", "restrict", "scatter", "scatter_add", "start", "stats", "stop", "task", "trace",
+    "traces",
+]  # fmt: skip

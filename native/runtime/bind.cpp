@@ -1,0 +1,591 @@
+// burnish._native.runtime: the cold half of the runtime's interface. The front end in Python wraps and documents it.
+#define BURNISH_IMPORTS_NUMPY
+#include "numpy.hpp"
+//
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "bind.hpp"
+#include "pytypes.hpp"
+#include "views.hpp"
+
+namespace burnish::runtime {
+
+namespace {
+
+using namespace nb::literals;
+using Ints = std::vector<int64_t>;
+using PySpace = std::shared_ptr<IndexSpace>;
+
+nb::object steal(PyObject *o) {
+    if (!o) throw nb::python_error();
+    return nb::steal(o);
+}
+
+RegionNode *region_arg(nb::handle h) {
+    RegionNode *node = as_region(h.ptr());
+    if (!node) throw nb::python_error();
+    return node;
+}
+
+PartitionNode *partition_arg(nb::handle h) {
+    PartitionNode *part = as_partition(h.ptr());
+    if (!part) throw nb::python_error();
+    return part;
+}
+
+Context &context_arg() {
+    Context *c = context_or_start();
+    if (!c || !check_thread(c)) throw nb::python_error();
+    return *c;
+}
+
+Rect rect_from(const Ints &lo, const Ints &hi) {
+    Rect r;
+    r.dim = static_cast<int>(lo.size());
+    for (int d = 0; d < kMaxDim; ++d) {
+        r.lo[d] = d < r.dim ? lo[d] : 0;
+        r.hi[d] = d < r.dim ? hi[d] : 1;
+    }
+    return r;
+}
+
+nb::tuple ints_tuple(const int64_t *v, size_t n) {
+    return nb::tuple(nb::cast(Ints(v, v + n)));
+}
+
+// Layout ids: equal field names, types and inner shapes get the same id.
+uint32_t layout_of(const std::vector<Field> &fields) {
+    static std::map<std::string, uint32_t> known;
+    std::string key;
+    for (const auto &f : fields) {
+        key += f.name + ":" + std::to_string(f.type_num) + "/" + std::to_string(f.item_bytes);
+        for (int64_t n : f.inner) key += "," + std::to_string(n);
+        key += ";";
+    }
+    return known.try_emplace(key, static_cast<uint32_t>(known.size() + 1)).first->second;
+}
+
+// shape, sparse space (or none), fields as (name, scalar dtype, inner shape), memory to attach (or none).
+nb::object make_region(std::string name, const Ints &shape, std::optional<PySpace> space,
+                       std::vector<std::tuple<std::string, nb::object, Ints>> fields, nb::object attach) {
+    Rect bounds = rect_from(Ints(shape.size(), 0), shape);
+    std::vector<Field> made;
+    int64_t points = bounds.volume();
+    size_t bytes = 0;
+    for (auto &[field_name, dtype, inner] : fields) {
+        auto *descr = reinterpret_cast<PyArray_Descr *>(dtype.ptr());
+        Field f;
+        f.name = field_name;
+        f.type_num = descr->type_num;
+        f.item_bytes = PyDataType_ELSIZE(descr);
+        f.inner = inner;
+        f.point_bytes = f.item_bytes;
+        for (int64_t n : inner) f.point_bytes *= n;
+        f.descr = dtype.inc_ref().ptr();
+        bytes += (static_cast<size_t>(f.point_bytes * points) + 63) / 64 * 64;
+        made.push_back(std::move(f));
+    }
+    std::byte *data;
+    nb::object owner;
+    if (attach.is_none()) {
+        data = static_cast<std::byte *>(std::aligned_alloc(64, bytes ? bytes : 64));
+        if (!data) throw std::bad_alloc();
+        std::memset(data, 0, bytes);
+        owner = nb::capsule(data, [](void *p) noexcept { std::free(p); });
+    } else {
+        data = reinterpret_cast<std::byte *>(PyArray_DATA(reinterpret_cast<PyArrayObject *>(attach.ptr())));
+        owner = attach;
+    }
+    size_t offset = 0;
+    for (auto &f : made) {
+        f.data = data + offset;
+        offset += (static_cast<size_t>(f.point_bytes * points) + 63) / 64 * 64;
+    }
+    uint32_t layout = layout_of(made);
+    Space points_of = space ? Space(*space) : IndexSpace::rect(bounds, bounds);
+    Root *root = make_root(std::move(name), bounds, std::move(points_of), std::move(made)).release();
+    root->memory.data = data;
+    root->memory.bytes = bytes;
+    root->layout = layout;
+    root->attached = !attach.is_none();
+    root->python = owner.release().ptr();
+    PyObject *region = region_object(root->region);
+    --root->refs;  // make_root's own
+    return steal(region);
+}
+
+nb::dict root_info(nb::handle region) {
+    Root *root = region_arg(region)->root;
+    nb::dict d;
+    d["id"] = root->id;
+    d["name"] = root->name;
+    d["shape"] = ints_tuple(root->bounds.hi.data(), root->bounds.dim);
+    nb::list fields;
+    for (const auto &f : root->fields)
+        fields.append(nb::make_tuple(f.name, nb::borrow(static_cast<PyObject *>(f.descr)), nb::tuple(nb::cast(f.inner))));
+    d["fields"] = nb::tuple(fields);
+    d["attached"] = root->attached;
+    d["bytes"] = root->memory.bytes;
+    return d;
+}
+
+nb::tuple node_info(nb::handle region) {
+    RegionNode *node = region_arg(region);
+    nb::object parent = node->parent ? steal(partition_object(node->parent)) : nb::none();
+    return nb::make_tuple(node->id, std::const_pointer_cast<IndexSpace>(node->space), parent, node->color,
+                          node == node->root->region);
+}
+
+nb::object subregion(nb::handle region, const Ints &lo, const Ints &hi) {
+    RegionNode *node = region_arg(region);
+    return steal(region_object(node->root->rectangle(rect_from(lo, hi))));
+}
+
+nb::object add_partition(nb::handle region, Ints shape, std::vector<PySpace> spaces, bool disjoint, bool complete) {
+    RegionNode *node = region_arg(region);
+    Pieces pieces;
+    for (auto &s : spaces) pieces.spaces.push_back(s);
+    pieces.disjoint = disjoint;
+    pieces.complete = complete;
+    return steal(partition_object(node->root->add_partition(node, std::move(shape), std::move(pieces))));
+}
+
+nb::dict partition_info(nb::handle partition) {
+    PartitionNode *part = partition_arg(partition);
+    nb::dict d;
+    d["id"] = part->id;
+    d["parent"] = steal(region_object(part->parent));
+    d["shape"] = nb::tuple(nb::cast(part->shape));
+    d["disjoint"] = part->disjoint;
+    d["complete"] = part->complete;
+    nb::list spaces;
+    for (RegionNode *c : part->children) spaces.append(nb::cast(std::const_pointer_cast<IndexSpace>(c->space)));
+    d["spaces"] = spaces;
+    return d;
+}
+
+PyObject *vectorcall_entry(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    return launch_single(reinterpret_cast<TaskObject *>(self), args, nargsf, kwnames);
+}
+
+// params: (name, None) for values, (name, [(field names, privilege, operator)]) for regions. native: (function
+// pointer, user pointer, scalar types, return type) or None.
+nb::object make_task(nb::object fn, std::string name, nb::list params, bool returns, bool critical, bool inner,
+                     bool idempotent, bool deterministic, uint64_t code_hash, nb::object native) {
+    auto def = std::make_unique<TaskDef>();
+    def->id = static_cast<uint32_t>(task_registry().size() + 1);
+    def->name = std::move(name);
+    def->fn = fn.is_none() ? nullptr : fn.inc_ref().ptr();
+    def->returns = returns;
+    def->critical = critical;
+    def->inner = inner;
+    def->idempotent = idempotent;
+    def->deterministic = deterministic;
+    def->code_hash = code_hash;
+    std::string scalar_types;
+    if (!native.is_none()) {
+        auto [body, user, scalars, result] = nb::cast<std::tuple<uintptr_t, uintptr_t, std::string, std::string>>(native);
+        def->body = BodyKind::Native;
+        def->native = reinterpret_cast<NativeBody>(body);
+        def->native_user = reinterpret_cast<void *>(user);
+        scalar_types = scalars;
+        if (!result.empty()) def->return_type = result[0];
+    }
+    for (nb::handle h : params) {
+        auto pair = nb::cast<nb::tuple>(h);
+        Param p;
+        p.name = nb::cast<std::string>(pair[0]);
+        uint16_t index = static_cast<uint16_t>(def->params.size());
+        if (pair[1].is_none()) {
+            if (def->value_params.size() < scalar_types.size()) p.scalar_type = scalar_types[def->value_params.size()];
+            def->value_params.push_back(index);
+        } else {
+            p.kind = ParamKind::Region;
+            for (nb::handle r : pair[1]) {
+                auto [fields, privilege, op] = nb::cast<std::tuple<std::vector<std::string>, int, int>>(r);
+                p.declared.push_back({fields, static_cast<Privilege>(privilege), op});
+            }
+            def->region_params.push_back(index);
+        }
+        def->params.push_back(std::move(p));
+        def->resolved.push_back(std::make_unique<ResolvedTable>());
+    }
+    auto *task = PyObject_GC_New(TaskObject, types().task);
+    if (!task) throw nb::python_error();
+    task->vectorcall = vectorcall_entry;
+    task->def = def.get();
+    task->dict = nullptr;
+    task->weakrefs = nullptr;
+    task_registry().push_back(def.release());
+    PyObject_GC_Track(task);
+    return nb::steal(reinterpret_cast<PyObject *>(task));
+}
+
+uint64_t mask_of(RegionNode *node, const std::optional<std::string> &field) {
+    if (!field) return node->root->full_mask;
+    for (size_t f = 0; f < node->root->fields.size(); ++f)
+        if (node->root->fields[f].name == *field) return uint64_t{1} << f;
+    throw nb::key_error(field->c_str());
+}
+
+// ---- errors of tasks ----
+void throw_failure(Failure *failure) {
+    failure->reported = true;
+    PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(failure->exception)), failure->exception);
+    throw nb::python_error();
+}
+void throw_first(Context &c) {
+    if (Failure *f = c.first_failure()) throw_failure(f);
+}
+
+void wait_all() {
+    Context *c = current();
+    if (!c) return;
+    if (!check_thread(c)) throw nb::python_error();
+    c->tracer().separator();
+    if (!c->wait_all()) throw nb::python_error();
+    throw_first(*c);
+}
+
+FutureState *future_arg(nb::handle h) {
+    if (!PyObject_TypeCheck(h.ptr(), types().future_base)) throw nb::type_error("expected a Future");
+    return reinterpret_cast<FutureObject *>(h.ptr())->state;
+}
+
+bool future_done(nb::handle h) {
+    FutureState *f = future_arg(h);
+    return f->ready.load(std::memory_order_acquire) || f->failure.load();
+}
+
+nb::object future_get(nb::handle h, std::optional<double> timeout) {
+    FutureState *f = future_arg(h);
+    Context *c = current();
+    if (c && check_thread(c)) c->tracer().separator();
+    else PyErr_Clear();
+    if (!f->ready.load(std::memory_order_acquire) && !f->failure.load()) {
+        if (!c || !check_thread(c)) throw nb::python_error();
+        bool ok = timeout ? c->wait_record_for(f->producer, *timeout) : c->wait_record(f->producer);
+        if (!ok) throw nb::python_error();
+    }
+    if (Failure *failure = f->failure.load()) throw_failure(failure);
+    if (c) throw_first(*c);
+    if (!f->ready.load(std::memory_order_acquire)) {
+        PyErr_SetString(PyExc_TimeoutError, "the future is not ready yet");
+        throw nb::python_error();
+    }
+    return steal(future_value(f));
+}
+
+// ---- host access ----
+struct HostAccess {
+    TaskRecord *record;
+    RegionNode *node;
+    bool open;
+    bool exclusive;
+};
+
+HostAccess open_host(nb::handle region, int privilege, std::optional<std::string> field) {
+    RegionNode *node = region_arg(region);
+    Context &c = context_arg();
+    c.tracer().separator();
+    auto p = static_cast<Privilege>(privilege);
+    TaskRecord *t = c.open_host(node, p, mask_of(node, field));
+    bool ok = c.wait_host(t);
+    Failure *failure = t->poisoned.load() ? t->failure.load() : nullptr;
+    if (!ok || failure) {
+        c.close_host(t);
+        if (!ok) throw nb::python_error();
+        throw_failure(failure);
+    }
+    HostAccess access{t, node, true, p != Privilege::Read};
+    if (Failure *first = c.first_failure()) {
+        c.close_host(t);
+        throw_failure(first);
+    }
+    node->root->open_hosts += access.exclusive;
+    ++node->root->refs;
+    return access;
+}
+
+void close_host(HostAccess &access) {
+    if (!access.open) return;
+    access.open = false;
+    access.node->root->open_hosts -= access.exclusive;
+    if (Context *c = current()) c->close_host(access.record);
+    release_root(access.node->root);
+}
+
+int field_index(RegionNode *node, const std::string &name) {
+    return __builtin_ctzll(mask_of(node, name));
+}
+
+nb::object view(nb::handle region, const std::string &field, bool writable) {
+    RegionNode *node = region_arg(region);
+    if (!node->dense()) throw nb::value_error("a sparse region has no view");
+    return steal(new_view(node->root, field_index(node, field), node->space->bounds(), writable));
+}
+
+nb::object packed(nb::handle region, const std::string &field) {
+    RegionNode *node = region_arg(region);
+    return steal(packed_copy(node, field_index(node, field), true));
+}
+
+void unpack(nb::handle region, const std::string &field, nb::handle values) {
+    RegionNode *node = region_arg(region);
+    scatter_packed(node, field_index(node, field), PyArray_DATA(reinterpret_cast<PyArrayObject *>(values.ptr())));
+}
+
+nb::object index_of(nb::handle region) { return steal(sparse_index(region_arg(region))); }
+
+// ---- life cycle ----
+TraceOptions trace_options(const nb::dict &d) {
+    TraceOptions t;
+    auto algorithm = nb::cast<std::string>(d["algorithm"]);
+    t.automatic = algorithm != "off";
+    auto &r = t.recognizer;
+    r.algorithm = tracing::Algorithm::burnish;
+    r.mode = tracing::Mode::eager;
+    r.history = nb::cast<uint32_t>(d["history"]);
+    r.ruler = nb::cast<uint32_t>(d["ruler"]);
+    r.min_length = nb::cast<uint32_t>(d["min_length"]);
+    if (!nb::object(d["max_length"]).is_none()) r.max_length = nb::cast<uint32_t>(d["max_length"]);
+    r.deterministic = nb::cast<bool>(d["deterministic"]);
+    r.budget = nb::cast<double>(d["budget"]);
+    r.parametric = nb::cast<bool>(d["parametric"]);
+    t.memory = nb::cast<size_t>(d["memory"]);
+    return t;
+}
+
+void start(int workers, int lanes, bool serial, bool check, bool record_edges, bool profile, int64_t window,
+           uint64_t chaos, int64_t reduce_limit, nb::dict trace) {
+    if (current()) throw std::runtime_error("a context is running");
+    Options o;
+    o.workers = workers;
+    o.lanes = lanes;
+    o.serial = serial;
+    o.check = check;
+    o.record_edges = record_edges;
+    o.profile = profile;
+    o.window = window;
+    o.chaos = chaos;
+    o.reduce_limit = reduce_limit;
+    set_current(new Context(o, trace_options(trace)));
+}
+
+void stop() {
+    Context *c = current();
+    if (!c) return;
+    c->tracer().separator();
+    while (!c->settle()) PyErr_Clear();  // a second Ctrl-C does not leave tasks running
+    c->sweep_roots();
+    c->recycle();
+    set_current(nullptr);
+    {
+        nb::gil_scoped_release release;
+        c->join();
+    }
+    c->recycle();
+    c->delete_roots();
+    delete c;
+}
+
+nb::dict counters() {
+    nb::dict d;
+    Context *c = current();
+    if (!c) return d;
+    const Counters &k = c->counters;
+    d["launches"] = k.launches;
+    d["tasks"] = k.tasks;
+    d["edges"] = k.edges;
+    d["edges_removed"] = k.edges_removed;
+    d["folds"] = k.folds;
+    d["refinements"] = k.refinements;
+    d["merges"] = k.merges;
+    d["replayed"] = k.replayed;
+    d["completed"] = c->scheduler().completed();
+    d["captures"] = c->tracer().captures;
+    d["replays"] = c->tracer().replays;
+    d["folded_back"] = c->tracer().folds_back;
+    d["declined"] = c->tracer().declined;
+    d["false_edges_possible"] = k.false_edges_possible;
+    d["record_bytes"] = c->record_bytes();
+    uint64_t stolen = 0, parked = 0;
+    for (int i = 0; i <= c->scheduler().threads(); ++i) {
+        stolen += c->scheduler().stats(i).stolen.load();
+        parked += c->scheduler().stats(i).parked.load();
+    }
+    d["stolen"] = stolen;
+    d["parked"] = parked;
+    return d;
+}
+
+nb::list traces() {
+    nb::list all;
+    Context *c = current();
+    if (!c) return all;
+    for (const auto &t : c->tracer().traces()) {
+        nb::dict d;
+        d["id"] = t.id;
+        d["name"] = t.name;
+        d["length"] = t.length;
+        d["replays"] = t.replays;
+        d["reliability"] = t.reliability;
+        d["bytes"] = t.bytes;
+        d["edges"] = t.edges;
+        d["edges_recorded"] = t.edges_recorded;
+        nb::list tasks, sites;
+        for (TaskDef *task : t.tasks) tasks.append(task->name);
+        for (uint32_t id : t.sites) {
+            const Site &s = c->site(id);
+            sites.append(s.code ? nb::object(nb::make_tuple(nb::borrow(reinterpret_cast<PyObject *>(s.code)), s.lasti))
+                                : nb::none());
+        }
+        d["tasks"] = tasks;
+        d["sites"] = sites;
+        all.append(d);
+    }
+    return all;
+}
+
+bool begin_trace(const std::string &name, bool strict) {
+    Context &c = context_arg();
+    return c.tracer().begin(name, strict);
+}
+
+void end_trace() {
+    if (Context *c = current()) c->tracer().end();
+}
+
+nb::dict atom_stats(nb::handle region) {
+    Root *root = region_arg(region)->root;
+    size_t longest = 0, entries = 0;
+    for (const auto &a : root->atoms)
+        for (const auto &e : a->entries) {
+            ++entries;
+            longest = std::max<size_t>(longest, std::max<size_t>(e.readers.size(), e.reducers.size()));
+        }
+    nb::dict d;
+    d["atoms"] = root->atoms.size();
+    d["entries"] = entries;
+    d["longest_list"] = longest;
+    d["version"] = root->shape_version;
+    d["nodes"] = root->nodes.size();
+    return d;
+}
+
+nb::list task_table() {
+    nb::list rows;
+    for (TaskDef *t : task_registry())
+        if (t->launches) rows.append(nb::make_tuple(t->id, t->name, t->launches, t->points, t->runs.load(), t->run_ns.load()));
+    return rows;
+}
+
+nb::list timeline() {
+    nb::list rows;
+    if (Context *c = current())
+        for (const auto &worker : c->timeline)
+            for (const auto &e : worker)
+                rows.append(nb::make_tuple(e.seq, e.task, e.point, e.worker, e.start_ns, e.end_ns));
+    return rows;
+}
+
+nb::object placement(nb::handle array) {
+    RegionNode *node = node_of_array(array.ptr());
+    if (!node) return nb::none();
+    const Rect &b = node->space->bounds();
+    return nb::make_tuple(ints_tuple(b.lo.data(), b.dim), ints_tuple(node->root->bounds.hi.data(), b.dim));
+}
+
+void register_front_end(nb::dict d) {
+    auto keep = [&](const char *name) { return nb::object(d[name]).inc_ref().ptr(); };
+    auto type = [&](const char *name) { return reinterpret_cast<PyTypeObject *>(keep(name)); };
+    types().region = type("Region");
+    types().partition = type("Partition");
+    types().future = type("Future");
+    types().future_map = type("FutureMap");
+    types().error = keep("error");
+    types().bind = keep("bind");
+    types().value = keep("value");
+    types().start = keep("start");
+    types().inner = keep("inner");
+    python_types().sparse_field = keep("SparseField");
+    python_types().fields_view = keep("fields_view");
+    python_types().on_failure = keep("on_failure");
+    python_types().wrap_body = keep("wrap_body");
+    package_dir = nb::cast<std::string>(d["package_dir"]);
+}
+
+int add_reduction(const std::string &name, nb::object fn, nb::object identity, bool commutative) {
+    for (size_t i = 0; i < reduce_ops().size(); ++i)
+        if (reduce_ops()[i].name == name) return -1;
+    reduce_ops().push_back({name, 0, fn.inc_ref().ptr(), identity.inc_ref().ptr(), commutative});
+    return static_cast<int>(reduce_ops().size() - 1);
+}
+
+int find_reduction(const std::string &name) {
+    for (size_t i = 0; i < reduce_ops().size(); ++i)
+        if (reduce_ops()[i].name == name) return static_cast<int>(i);
+    return -1;
+}
+
+bool numpy_ready() { return PyArray_ImportNumPyAPI() == 0; }
+
+}  // namespace
+
+BURNISH_BIND(runtime) {
+    if (!numpy_ready() || !make_types(m.ptr())) throw nb::python_error();
+    m.def("register_front_end", &register_front_end);
+    m.def("make_region", &make_region, "name"_a, "shape"_a, "space"_a.none(), "fields"_a, "attach"_a.none());
+    m.def("root_info", &root_info);
+    m.def("node_info", &node_info);
+    m.def("subregion", &subregion);
+    m.def("root_region", [](nb::handle r) { return steal(region_object(region_arg(r)->root->region)); });
+    m.def("add_partition", &add_partition);
+    m.def("partition_info", &partition_info);
+    m.def("make_task", &make_task, "fn"_a.none(), "name"_a, "params"_a, "returns"_a, "critical"_a, "inner"_a,
+          "idempotent"_a, "deterministic"_a, "code_hash"_a, "native"_a.none());
+    m.def("wait_all", &wait_all);
+    m.def("future_done", &future_done);
+    m.def("future_get", &future_get, "future"_a, "timeout"_a.none());
+    nb::class_<HostAccess>(m, "HostAccess");
+    m.def("open_host", &open_host, "region"_a, "privilege"_a, "field"_a.none());
+    m.def("close_host", &close_host);
+    m.def("view", &view);
+    m.def("packed", &packed);
+    m.def("unpack", &unpack);
+    m.def("index_of", &index_of);
+    m.def("start", &start, "workers"_a, "lanes"_a, "serial"_a, "check"_a, "record_edges"_a, "profile"_a, "window"_a,
+          "chaos"_a, "reduce_limit"_a, "trace"_a);
+    m.def("stop", &stop);
+    m.def("running", [] { return current() != nullptr; });
+    m.def("counters", &counters);
+    m.def("atom_stats", &atom_stats);
+    m.def("traces", &traces);
+    m.def("begin_trace", &begin_trace);
+    m.def("end_trace", &end_trace);
+    m.def("trace_strip", [] { return current() ? current()->tracer().strip : std::vector<std::pair<uint8_t, uint32_t>>{}; });
+    m.def("task_table", &task_table);
+    m.def("timeline", &timeline);
+    m.def("edge_log", [] { return current() ? current()->edge_log : std::vector<std::pair<uint64_t, uint64_t>>{}; });
+    m.def("last_seq", [] { return current() ? current()->last_seq() : 0; });
+    m.def("site_here", []() -> nb::object {
+        Context *c = current();
+        if (!c) return nb::none();
+        const Site &s = c->site(c->site_here());
+        return s.code ? nb::object(nb::make_tuple(nb::borrow(reinterpret_cast<PyObject *>(s.code)), s.lasti)) : nb::none();
+    });
+    m.def("placement", &placement, "array"_a);
+    m.def("add_reduction", &add_reduction);
+    m.def("find_reduction", &find_reduction);
+}
+
+}  // namespace burnish::runtime

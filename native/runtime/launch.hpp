@@ -1,0 +1,173 @@
+// Tasks as declared, and what is shared by the points of one launch.
+#pragma once
+#include <Python.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "forest.hpp"
+
+namespace burnish::runtime {
+
+// One privilege on some fields of one region argument, resolved against the argument's field layout.
+struct Requirement {
+    uint16_t arg = 0;  // index among the region arguments
+    Privilege privilege = Privilege::None;
+    int op = -1;
+    uint64_t mask = 0;
+};
+
+// As declared: field names (empty: all fields).
+struct DeclaredRequirement {
+    std::vector<std::string> fields;
+    Privilege privilege;
+    int op;
+};
+
+enum class ParamKind : uint8_t { Region, Value };
+enum class BodyKind : uint8_t { Python, Native };
+
+// What a native body gets. Arrays are strided views; sparse subregions come packed (shape[0] = number of points).
+struct NativeArray {
+    std::byte *data;
+    int ndim;
+    int64_t shape[kMaxDim + 4];
+    int64_t strides[kMaxDim + 4];  // bytes
+};
+union Scalar {
+    PyObject *object;
+    double f;
+    int64_t i;
+};
+struct NativeCall {
+    const NativeArray *arrays;  // one per (region argument, field) in declaration order
+    const Scalar *scalars;
+    int64_t point;              // row-major color, -1 for a single launch
+    void *user;                 // as given when the task was made
+    Scalar result;              // returned value, if the task returns one
+};
+using NativeBody = void (*)(NativeCall *);
+
+struct Param {
+    std::string name;
+    ParamKind kind = ParamKind::Value;
+    std::vector<DeclaredRequirement> declared;
+    char scalar_type = 'O';  // native bodies: 'd' or 'q'
+};
+
+struct IndexPlan;
+struct OpPlan;
+
+// Requirements of one parameter for one field layout.
+struct Resolved {
+    uint32_t layout = 0;
+    std::vector<Requirement> requirements;
+    std::vector<std::pair<int, Privilege>> fields;  // (field, privilege) in declaration order
+};
+
+// The layouts one parameter has met. Grows on the launching thread while workers read.
+class ResolvedTable {
+   public:
+    const Resolved *find(uint32_t layout) const {
+        for (const auto &slot : slots_) {
+            const Resolved *r = slot.load(std::memory_order_acquire);
+            if (!r || r->layout == layout) return r;
+        }
+        return nullptr;
+    }
+    const Resolved *add(std::unique_ptr<Resolved> r) {  // null when full
+        for (auto &slot : slots_)
+            if (!slot.load(std::memory_order_relaxed)) {
+                owned_.push_back(std::move(r));
+                slot.store(owned_.back().get(), std::memory_order_release);
+                return owned_.back().get();
+            }
+        return nullptr;
+    }
+
+   private:
+    std::array<std::atomic<const Resolved *>, 64> slots_{};
+    std::vector<std::unique_ptr<Resolved>> owned_;
+};
+
+struct TaskDef {
+    uint32_t id = 0;
+    std::string name;
+    std::vector<Param> params;
+    std::vector<uint16_t> region_params, value_params;
+    BodyKind body = BodyKind::Python;
+    PyObject *fn = nullptr;  // strong
+    NativeBody native = nullptr;
+    void *native_user = nullptr;
+    bool returns = false;
+    char return_type = 'O';  // native bodies: 'd' or 'q'
+    bool critical = false;
+    bool inner = false;
+    bool idempotent = false;
+    bool deterministic = true;
+    uint64_t code_hash = 0;
+    std::vector<std::unique_ptr<ResolvedTable>> resolved;  // per parameter
+    std::vector<std::shared_ptr<IndexPlan>> plans;
+    std::vector<std::pair<std::vector<uint32_t>, std::unique_ptr<OpPlan>>> single_plans;  // by layouts of the arguments
+    // totals for --explain
+    uint64_t launches = 0, points = 0;
+    std::atomic<uint64_t> run_ns{0}, runs{0};
+};
+
+// Shared by the points of one launch.
+struct Launch {
+    TaskDef *task = nullptr;
+    std::atomic<int32_t> refs{0};
+    uint32_t site = 0;
+    uint64_t seq = 0;
+    uint32_t n_scalars = 0;
+    Scalar *scalars = nullptr;
+    bool owns_objects = false;  // scalars are Python objects to be released with the GIL held
+    std::vector<FutureState *> futures_in;  // by value parameter, null where it is a plain value
+    FutureState *predicate = nullptr;       // bodies run only if it holds a true value
+    std::unique_ptr<RegionNode *[]> owned_nodes;  // many region arguments: records point here
+    std::shared_ptr<const IndexPlan> plan;        // or into the plan
+    uint8_t domain_rank = 0;
+    int64_t domain_shape[kMaxDim] = {};
+    void *work = nullptr;                   // fold, fill or native work of internal records
+    void (*free_work)(void *) = nullptr;
+    Launch *next_free = nullptr;
+    Scalar inline_scalars[8];
+};
+
+struct Failure {
+    PyObject *exception;  // strong
+    uint64_t seq;
+    int64_t point;
+    std::string task;
+    uint32_t site;
+    bool reported = false;
+};
+
+// A single-assignment value. `refs` counts Python handles and the producing record.
+struct FutureState {
+    std::atomic<int32_t> refs{1};
+    std::atomic<bool> ready{false};
+    std::atomic<Failure *> failure{nullptr};
+    char type = 'O';
+    Scalar value{};
+    User producer;
+    FutureState *next_dead = nullptr;
+};
+
+// Private accumulation buffer of one reduction requirement of one task.
+struct ReduceBuffer {
+    std::atomic<int32_t> refs{1};
+    RegionNode *node;
+    uint64_t mask;
+    int op;
+    std::byte *data = nullptr;  // packed, field after field; allocated when the body starts
+    size_t bytes = 0;
+    std::byte *field(int f) const;  // start of field f's packed values
+};
+
+}  // namespace burnish::runtime

@@ -1,0 +1,88 @@
+// The hot Python types, written against the C API: Region, Partition, Projection, projected argument, Task, Future.
+// Regions, partitions and futures are base classes; the front end registers the Python subclasses to instantiate.
+#pragma once
+#include <Python.h>
+
+#include "context.hpp"
+
+namespace burnish::runtime {
+
+struct RegionObject {
+    PyObject_HEAD
+    RegionNode *node;
+};
+
+struct ProjectionObject {
+    PyObject_HEAD
+    uint64_t uid;
+    int rank;             // number of produced coordinates; 0: all of the launch domain's
+    int n_offsets;        // rank 0: offsets given (0: none)
+    int axis[kMaxDim];    // -1: the constant offset alone
+    int64_t offset[kMaxDim];
+    PyObject *fn;         // each.map(fn): called with the color (tuple if more than one dimension)
+};
+
+struct ProjectedObject {
+    PyObject_HEAD
+    uint64_t uid;
+    PartitionNode *part;
+    ProjectionObject *projection;  // strong
+};
+
+struct PartitionObject {
+    PyObject_HEAD
+    PartitionNode *part;
+    std::vector<PyObject *> *children;                                // Region objects, made when first asked for
+    std::vector<std::pair<ProjectionObject *, PyObject *>> *projected;  // strong values
+};
+
+struct TaskObject {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    TaskDef *def;
+    PyObject *dict;
+    PyObject *weakrefs;
+};
+
+struct FutureObject {
+    PyObject_HEAD
+    FutureState *state;
+};
+
+struct FutureMapObject {
+    PyObject_HEAD
+    std::vector<FutureState *> *states;  // by row-major color; null where an edge was skipped
+};
+
+struct TypeRegistry {
+    PyTypeObject *region_base, *partition_base, *projection, *projected, *task, *future_base, *future_map_base;
+    PyTypeObject *region, *partition, *future, *future_map;  // instantiated classes
+    PyObject *error;        // error(kind, payload): raises
+    PyObject *bind;         // bind(fn, args, kwargs) -> tuple of positional arguments
+    PyObject *value;        // value(task, index, argument) -> what to pass by value, or raises
+    PyObject *start;        // start(): makes the default context
+    PyObject *dispatch;     // dispatch(name, start_or_end): tracing hook of the front end
+    PyObject *inner;        // inner(task, args): composition on the launching thread
+};
+TypeRegistry &types();
+bool make_types(PyObject *module);
+
+PyObject *region_object(RegionNode *node);        // new reference
+PyObject *partition_object(PartitionNode *part);  // new reference
+RegionNode *as_region(PyObject *o);               // null with TypeError set
+PartitionNode *as_partition(PyObject *o);
+PyObject *future_object(FutureState *state);      // takes over one reference on the state
+void release_root(Root *root);
+
+// Raises through the front end's error(kind, payload); steals `payload`. Always returns null.
+PyObject *raise(const char *kind, PyObject *payload);
+bool check_thread(Context *c);                    // false with ContextThreadError set
+Context *context_or_start();                      // null with an exception set
+std::vector<TaskDef *> &task_registry();
+
+PyObject *launch_single(TaskObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+PyObject *launch_map(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+// Requirements of parameter `param` for regions with the layout of `root`; null with an exception set.
+const Resolved *resolve(TaskDef *task, uint16_t param, Root *root);
+
+}  // namespace burnish::runtime

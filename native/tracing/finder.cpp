@@ -1,0 +1,41 @@
+#include "tracing/finder.hpp"
+
+#include <chrono>
+#include <deque>
+
+namespace burnish::tracing {
+
+namespace {
+
+class SynchronousFinder final : public Finder {
+public:
+    explicit SynchronousFinder(const FindOptions &options) : options_(options) {}
+
+    void submit(Window window) override {
+        const auto begin = std::chrono::steady_clock::now();
+        results_.push_back(find_loops(window, options_));
+        stats_.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        stats_.tokens += window.last - window.first;
+        ++stats_.jobs;
+    }
+    uint64_t finished() override { return results_.size(); }
+    std::vector<Found> take() override {
+        std::vector<Found> found = std::move(results_.front());
+        results_.pop_front();
+        return found;
+    }
+    FinderStats stats() const override { return stats_; }
+
+private:
+    FindOptions options_;
+    std::deque<std::vector<Found>> results_;
+    FinderStats stats_;
+};
+
+}  // namespace
+
+std::unique_ptr<Finder> make_synchronous_finder(const FindOptions &options) {
+    return std::make_unique<SynchronousFinder>(options);
+}
+
+}  // namespace burnish::tracing

@@ -1,0 +1,236 @@
+"""Starting and stopping, waiting, statistics."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any, Literal
+
+from burnish._native import runtime as _rt
+from burnish.runtime.errors import ContextThreadError, RuntimeProblem, TraceError, TraceMismatchError, handles, line_of, short_path
+
+Engine = Literal["local", "ray"]
+ExecutorName = Literal["auto", "serial", "threads", "processes"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What :func:`start` was given; also the defaults of an implicit start (``burnish run`` sets them)."""
+
+    engine: str = "local"
+    workers: int | None = None
+    executor: str = "auto"
+    check: bool = False
+    trace: Any = True
+    recovery: str = "none"
+    window: int = 16384
+    mapper: Any = None
+    memory_limit: str | None = None
+    profile: bool = False
+    record_edges: bool = False
+    chaos: int = 0
+    lanes: int | None = None
+    reduce_limit: int = 256 << 20
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What a context did: counters of launches, tasks, edges and replays; per task name launches and times."""
+
+    counters: dict[str, Any]
+    tasks: list[tuple[Any, ...]] = field(default_factory=list)
+
+
+_defaults = Settings()
+_settings: Settings | None = None
+_switch_interval: float | None = None
+
+
+class Context:
+    """The running context; leaving a ``with`` block stops it."""
+
+    @property
+    def settings(self) -> Settings:
+        if _settings is None:
+            raise RuntimeProblem("no context is running; call start()")
+        return _settings
+
+    def __enter__(self) -> Context:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, tb: Any) -> None:
+        if kind is None:
+            stop()
+        else:
+            abandon()
+
+
+_context = Context()
+
+
+def start(
+    *,
+    engine: Engine = "local",
+    workers: int | None = None,
+    executor: ExecutorName = "auto",
+    check: bool = False,
+    trace: Any = True,
+    recovery: Literal["none", "retry", "lineage"] = "none",
+    window: int = 16384,
+    mapper: Any = None,
+    memory_limit: str | None = None,
+    **extra: Any,
+) -> Context:
+    """Start a context on this thread (launches start one with defaults otherwise).
+
+    workers: threads or processes that run tasks, the launching thread included (default: all cores).
+    window: launches in flight before the program waits. Raises RuntimeProblem if one is running.
+    """
+    return _start(
+        Settings(
+            engine=engine, workers=workers, executor=executor, check=check, trace=trace, recovery=recovery,
+            window=window, mapper=mapper, memory_limit=memory_limit, **extra,
+        )  # fmt: skip
+    )
+
+
+def _start(settings: Settings) -> Context:
+    global _settings, _switch_interval
+    if _rt.running():
+        raise RuntimeProblem("a context is running already; call stop() first")
+    workers = settings.workers if settings.workers is not None else (os.cpu_count() or 1)
+    if workers < 1:
+        raise RuntimeProblem(f"workers={workers} must be at least 1")
+    if settings.window < 64:
+        raise RuntimeProblem(f"window={settings.window} must be at least 64")
+    lanes = settings.lanes if settings.lanes is not None else 2
+    _rt.start(
+        workers, lanes, settings.executor == "serial", settings.check, settings.record_edges, settings.profile,
+        settings.window, settings.chaos, settings.reduce_limit, _trace_options(settings.trace),
+    )  # fmt: skip
+    _settings = settings
+    # Bodies that release the GIL inside NumPy wait for it again while the program launches: hand over sooner.
+    _switch_interval = sys.getswitchinterval()
+    sys.setswitchinterval(2e-4)
+    return _context
+
+
+def _trace_options(trace: Any) -> dict[str, Any]:
+    options = {
+        "algorithm": "burnish", "history": 8192, "ruler": 64, "min_length": 4, "max_length": None,
+        "deterministic": False, "budget": 0.02, "parametric": True, "memory": 64 << 20,
+    }  # fmt: skip
+    if isinstance(trace, bool):
+        return options if trace else {**options, "algorithm": "off"}
+    return {**options, **{k: v for k, v in vars(trace).items() if k in options}}
+
+
+@contextmanager
+def trace(name: str, *, on_mismatch: Literal["raise", "analyze"] = "raise") -> Iterator[None]:
+    """A manual trace: the launches inside are recorded the first time and replayed later.
+
+    They must be the same each time (up to renaming regions); a deviation raises TraceMismatchError, or with
+    ``on_mismatch="analyze"`` is analysed normally. Blocking calls inside split the trace.
+    """
+    if not _rt.begin_trace(name, on_mismatch == "raise"):
+        raise TraceError(f"trace '{name}' starts inside another manual trace; traces cannot be nested")
+    try:
+        yield
+    finally:
+        _rt.end_trace()
+
+
+def traces() -> list[dict[str, Any]]:
+    """Known traces: length, replays, reliability, template bytes, task names and launch sites of their ops."""
+    found: list[dict[str, Any]] = _rt.traces()
+    return found
+
+
+def start_default() -> None:
+    """Called by the first launch of a program that started nothing."""
+    _start(_defaults)
+
+
+def set_defaults(settings: Settings) -> None:
+    """Settings of the next implicit start."""
+    global _defaults
+    _defaults = settings
+
+
+def context() -> Context:
+    """The running context (started with defaults if there is none)."""
+    if not _rt.running():
+        start_default()
+    return _context
+
+
+def fence() -> None:
+    """Wait for all launches; raise the first task error in program order."""
+    _rt.wait_all()
+
+
+def stop() -> RunReport:
+    """Wait for all launches, end the context, raise the first task error in program order."""
+    if not _rt.running():
+        return RunReport({})
+    try:
+        _rt.wait_all()
+    finally:
+        report = RunReport(_rt.counters(), _rt.task_table())
+        _shut_down()
+    return report
+
+
+def abandon() -> None:
+    """End the context after an error: wait for what runs, report nothing."""
+    if _rt.running():
+        try:
+            _rt.wait_all()
+        except Exception:
+            pass
+        _shut_down()
+
+
+def _shut_down() -> None:
+    global _settings
+    _rt.stop()
+    _settings = None
+    if _switch_interval is not None:
+        sys.setswitchinterval(_switch_interval)
+
+
+def stats() -> dict[str, Any]:
+    """Counters of the running context: launches, tasks, edges, edges_removed, folds, replayed, stolen, ..."""
+    counters: dict[str, Any] = _rt.counters()
+    return counters
+
+
+def _op_text(fn: Any, site: tuple[CodeType, int] | None) -> str:
+    name = getattr(fn, "__name__", "nothing (the trace was over)")
+    return f"{name} at {short_path(site[0].co_filename)}:{line_of(*site)}" if site else name
+
+
+@handles("trace_mismatch")
+def _trace_mismatch(name: str, op: int, recorded: Any, recorded_site: Any, found: Any, found_site: Any) -> TraceMismatchError:
+    return TraceMismatchError(
+        f"trace '{name}', op {op}: recorded {_op_text(recorded, recorded_site)}, now {_op_text(found, found_site)}; "
+        "remove the bracket (automatic tracing handles varying sequences) or use another name"
+    )
+
+
+@handles("thread")
+def _thread() -> ContextThreadError:
+    import threading
+
+    return ContextThreadError(
+        f"launch from thread '{threading.current_thread().name}', but the context belongs to thread "
+        "'MainThread' that started it; launch there, or start the context in this thread"
+    )
+
+
+atexit.register(stop)
