@@ -140,6 +140,7 @@ ReduceBuffer **make_buffers(const std::vector<Requirement> &requirements, Region
             b->node = nodes[q.arg];
             b->mask = q.mask;
             b->op = q.op;
+            b->arg = q.arg;
             buffers[k++] = b;
         }
     buffers[k] = nullptr;
