@@ -147,7 +147,7 @@ nb::tuple node_info(nb::handle region) {
 
 nb::object subregion(nb::handle region, const Ints &lo, const Ints &hi) {
     RegionNode *node = region_arg(region);
-    return steal(region_object(node->root->rectangle(rect_from(lo, hi))));
+    return steal(region_object(node->root->rectangle(node, rect_from(lo, hi))));
 }
 
 nb::object add_partition(nb::handle region, Ints shape, std::vector<PySpace> spaces, bool disjoint, bool complete) {

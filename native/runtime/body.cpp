@@ -74,9 +74,9 @@ bool prepare_buffers(TaskRecord *t) {
     return true;
 }
 
-ReduceBuffer *buffer_for(TaskRecord *t, RegionNode *node, int field) {
+ReduceBuffer *buffer_for(TaskRecord *t, size_t arg, int field) {
     for (ReduceBuffer **b = t->buffers; b && *b; ++b)
-        if ((*b)->node == node && ((*b)->mask >> field & 1)) return *b;
+        if ((*b)->arg == arg && ((*b)->mask >> field & 1)) return *b;
     return nullptr;
 }
 
@@ -87,10 +87,11 @@ struct Packed {
 };
 
 // The object for one field of one argument.
-PyObject *field_object(TaskRecord *t, RegionNode *node, int field, Privilege p, BodyFrame &frame,
+PyObject *field_object(TaskRecord *t, size_t arg, int field, Privilege p, BodyFrame &frame,
                        std::vector<Packed> &write_back) {
+    RegionNode *node = t->nodes[arg];
     if (p == Privilege::Reduce) {
-        ReduceBuffer *buffer = buffer_for(t, node, field);
+        ReduceBuffer *buffer = buffer_for(t, arg, field);
         PyObject *view = buffer_view(buffer, field);
         if (!view) return nullptr;
         const ReduceOp &op = reduce_ops()[buffer->op];
@@ -131,8 +132,9 @@ bool names_fields(const Param &p) {
 }
 
 // One attribute per field; reused between runs where all fields are dense and not reduced.
-PyObject *struct_object(TaskRecord *t, RegionNode *node, const Resolved &r, BodyFrame &frame,
+PyObject *struct_object(TaskRecord *t, size_t arg, const Resolved &r, BodyFrame &frame,
                         std::vector<Packed> &write_back) {
+    RegionNode *node = t->nodes[arg];
     auto *views = static_cast<NodeViews *>(node->python);
     bool cacheable = node->dense();
     for (const auto &[f, p] : r.fields) cacheable &= p != Privilege::Reduce;
@@ -143,7 +145,7 @@ PyObject *struct_object(TaskRecord *t, RegionNode *node, const Resolved &r, Body
     bool ok = names && values;
     for (const auto &[f, p] : r.fields) {
         if (!ok) break;
-        PyObject *value = field_object(t, node, f, p, frame, write_back);
+        PyObject *value = field_object(t, arg, f, p, frame, write_back);
         PyObject *name = PyUnicode_FromString(node->root->fields[f].name.c_str());
         ok = value && name && PyList_Append(names, name) == 0 && PyList_Append(values, value) == 0;
         Py_XDECREF(name);
@@ -210,11 +212,19 @@ RecordState run_python(Context &context, TaskRecord *t) {
         if (task->params[made].kind == ParamKind::Value) {
             args[made] = value_object(t, static_cast<uint32_t>(value++));
         } else {
+<<<<<<< HEAD
             RegionNode *node = t->nodes[region++];
             const Resolved &r = resolved_for(task, static_cast<uint16_t>(made), node->root);
             args[made] = r.fields.size() == 1 && !names_fields(task->params[made])
                              ? field_object(t, node, r.fields[0].first, r.fields[0].second, frame, write_back)
                              : struct_object(t, node, r, frame, write_back);
+=======
+            size_t arg = region++;
+            const Resolved &r = resolved_for(task, static_cast<uint16_t>(made), t->nodes[arg]->root);
+            args[made] = r.fields.size() == 1
+                             ? field_object(t, arg, r.fields[0].first, r.fields[0].second, frame, write_back)
+                             : struct_object(t, arg, r, frame, write_back);
+>>>>>>> oracle
         }
         if (!args[made]) ok = false;
         if (!ok) break;
@@ -278,10 +288,47 @@ void fill_array(NativeArray &a, RegionNode *node, int field) {
     a.ndim = nd;
 }
 
-RecordState run_native_body(Context &, TaskRecord *t) {
+struct Gil {
+    PyGILState_STATE state = PyGILState_Ensure();
+    ~Gil() { PyGILState_Release(state); }
+};
+
+// Puts the values of futures among the scalars of a native body, converted to their declared types. On a value that
+// does not fit, the task fails.
+bool fill_future_scalars(Context &context, TaskRecord *t, std::vector<Scalar> &scalars) {
+    const Launch *l = t->launch;
+    const TaskDef *task = l->task;
+    for (size_t i = 0; i < l->futures_in.size(); ++i) {
+        const FutureState *f = l->futures_in[i];
+        if (!f) continue;
+        char type = task->params[task->value_params[i]].scalar_type;
+        if (f->type == type) {
+            scalars[i] = f->value;
+            continue;
+        }
+        Gil gil;
+        PyObject *value = future_value(f);
+        if (type == 'd') scalars[i].f = PyFloat_AsDouble(value);
+        else scalars[i].i = PyLong_AsLongLong(value);
+        Py_DECREF(value);
+        if (PyErr_Occurred()) {
+            fail_python(context, t);
+            return false;
+        }
+    }
+    return true;
+}
+
+RecordState fail_memory(Context &context, TaskRecord *t) {
+    Gil gil;
+    PyErr_NoMemory();
+    return fail_python(context, t);
+}
+
+RecordState run_native_body(Context &context, TaskRecord *t) {
     Launch *l = t->launch;
     TaskDef *task = l->task;
-    if (!prepare_buffers(t)) return RecordState::Failed;
+    if (!prepare_buffers(t)) return fail_memory(context, t);
     constexpr int kStack = 12;
     NativeArray stack[kStack];
     std::vector<NativeArray> heap;
@@ -307,7 +354,7 @@ RecordState run_native_body(Context &, TaskRecord *t) {
             NativeArray &a = arrays[k++];
             fill_array(a, node, f);
             if (p == Privilege::Reduce) {
-                ReduceBuffer *buffer = buffer_for(t, node, f);
+                ReduceBuffer *buffer = buffer_for(t, i, f);
                 a.data = buffer->field(f);
                 int64_t step = node->root->fields[f].point_bytes;  // packed row-major
                 int outer = node->dense() ? node->root->bounds.dim : 1;
@@ -323,13 +370,12 @@ RecordState run_native_body(Context &, TaskRecord *t) {
             }
         }
     }
-    Scalar scalars_stack[16];
     const Scalar *scalars = l->scalars;
+    std::vector<Scalar> filled;
     if (!l->futures_in.empty()) {
-        std::copy(l->scalars, l->scalars + std::min<uint32_t>(l->n_scalars, 16), scalars_stack);
-        for (size_t i = 0; i < l->futures_in.size() && i < 16; ++i)
-            if (FutureState *f = l->futures_in[i]) scalars_stack[i] = f->value;
-        scalars = scalars_stack;
+        filled.assign(l->scalars, l->scalars + l->n_scalars);
+        if (!fill_future_scalars(context, t, filled)) return RecordState::Failed;
+        scalars = filled.data();
     }
     NativeCall call{arrays, scalars, t->point, task->native_user, {}};
     task->native(&call);
@@ -354,6 +400,10 @@ void run_fold(FoldWork &work) {
     for (FoldPart &part : work.parts) {
         const ReduceOp &op = reduce_ops()[part.op];
         for (ReduceBuffer *buffer : part.buffers) {
+            if (!buffer->data) {  // its task was skipped
+                drop_buffer(buffer);
+                continue;
+            }
             auto where = runs(*buffer->node->space, *part.space);
             for (size_t f = 0; f < part.root->fields.size(); ++f) {
                 if (!(part.mask >> f & 1)) continue;
@@ -407,23 +457,23 @@ PyObject *future_value(const FutureState *f) {
 
 // A task whose predicate is false does nothing; its future, if any, holds None.
 bool skipped(TaskRecord *t) {
-    FutureState *p = t->launch->predicate;
+    const FutureState *p = t->launch->predicate;
     if (!p) return false;
-    bool run;
-    if (p->type == 'd') run = p->value.f != 0;
-    else if (p->type == 'q') run = p->value.i != 0;
-    else {
-        PyGILState_STATE gil = PyGILState_Ensure();
+    if (p->type == 'd' && p->value.f != 0) return false;
+    if (p->type == 'q' && p->value.i != 0) return false;
+    if (p->type != 'O' && !t->future) return true;
+    Gil gil;
+    if (p->type == 'O') {
         int truth = PyObject_IsTrue(p->value.object);
         if (truth < 0) PyErr_Clear();
-        run = truth != 0;
-        if (!run && t->future) {
-            t->future->value.object = Py_NewRef(Py_None);
-            t->future->ready.store(true);
-        }
-        PyGILState_Release(gil);
+        if (truth > 0) return false;
     }
-    return !run;
+    if (t->future) {
+        t->future->type = 'O';
+        t->future->value.object = Py_NewRef(Py_None);
+        t->future->ready.store(true, std::memory_order_release);
+    }
+    return true;
 }
 
 void drop_future(FutureState *f) {

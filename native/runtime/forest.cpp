@@ -87,14 +87,17 @@ PartitionNode *Root::add_partition(RegionNode *parent, std::vector<int64_t> shap
     return partitions.back().get();
 }
 
-RegionNode *Root::rectangle(const Rect &r) {
-    std::vector<int64_t> key;
-    for (int d = 0; d < r.dim; ++d) {
-        key.push_back(r.lo[d]);
-        key.push_back(r.hi[d]);
+RegionNode *Root::rectangle(RegionNode *of, const Rect &r) {
+    Space space = intersection(IndexSpace::rect(bounds, r), of->space);
+    if (space->volume() == of->space->volume()) return of;
+    const Rect &cut = of->dense() ? space->bounds() : r;
+    std::vector<int64_t> key = {of->dense() ? 0 : int64_t{of->id}};
+    for (int d = 0; d < bounds.dim; ++d) {
+        key.push_back(cut.lo[d]);
+        key.push_back(cut.hi[d]);
     }
     auto [it, fresh] = rectangles.try_emplace(std::move(key), nullptr);
-    if (fresh) it->second = add_node(IndexSpace::rect(bounds, r), nullptr, 0);
+    if (fresh) it->second = add_node(std::move(space), nullptr, 0);
     return it->second;
 }
 

@@ -131,7 +131,7 @@ struct Root {
     RegionNode *region = nullptr;
     std::vector<std::unique_ptr<RegionNode>> nodes;
     std::vector<std::unique_ptr<PartitionNode>> partitions;
-    std::map<std::vector<int64_t>, RegionNode *> rectangles;  // subregions cut by hand, by lo + hi
+    std::map<std::vector<int64_t>, RegionNode *> rectangles;  // subregions cut by hand, by (sparse region or 0) + lo + hi
     std::vector<AtomRef> atoms;
     uint64_t shape_version = 1;
     std::unordered_map<uint64_t, bool> overlap_cache;
@@ -148,7 +148,7 @@ struct Root {
 
     RegionNode *add_node(Space space, PartitionNode *parent, int64_t color);
     PartitionNode *add_partition(RegionNode *parent, std::vector<int64_t> shape, Pieces pieces);
-    RegionNode *rectangle(const Rect &r);
+    RegionNode *rectangle(RegionNode *of, const Rect &r);     // the points of `of` inside r
     bool overlap(const RegionNode *a, const RegionNode *b);  // cached by id pair
     bool quiescent() const;                                  // every user has finished
     // Atoms by their first point: an order that isomorphic roots share. And a hash of their geometry.

@@ -165,6 +165,7 @@ struct ReduceBuffer {
     RegionNode *node;
     uint64_t mask;
     int op;
+    uint16_t arg;               // which region argument it is for
     std::byte *data = nullptr;  // packed, field after field; allocated when the body starts
     size_t bytes = 0;
     std::byte *field(int f) const;  // start of field f's packed values
