@@ -1,17 +1,35 @@
-"""Errors that users see: one line that says what is wrong, where, and what to do."""
+"""Errors that users see: one line that says what is wrong, where, and what to do.
+
+Every error that bad input can cause derives from :class:`BurnishError`; the command line prints it without a
+traceback and exits with the error's ``exit_code``.
+"""
 
 from __future__ import annotations
 
 import importlib
+import unicodedata
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Final
 
-EXIT_OK, EXIT_NO, EXIT_BAD_INPUT, EXIT_BUDGET, EXIT_ENVIRONMENT = 0, 1, 2, 3, 4
+EXIT_OK: Final = 0  # done
+EXIT_NO: Final = 1  # the answer is no: refuted, a test failed
+EXIT_BAD_INPUT: Final = 2
+EXIT_BUDGET: Final = 3  # the budget ran out without an answer
+EXIT_ENVIRONMENT: Final = 4
+EXIT_INTERNAL: Final = 70  # a defect of burnish itself (EX_SOFTWARE of sysexits.h)
+EXIT_INTERRUPTED: Final = 130  # Ctrl-C, as shells report it
+
+_WINDOW = 100  # characters of a source line that are shown around the offending text
 
 
 @dataclass(frozen=True)
 class Place:
-    """A position in a source file; ``column`` counts from 1, ``length`` is how much of ``text`` to underline."""
+    """A position in a source file.
+
+    ``line`` and ``column`` count from 1, columns in characters. ``text`` is the source line and ``length`` is how
+    many of its characters, from ``column`` on, are to be underlined.
+    """
 
     file: str
     line: int
@@ -22,11 +40,44 @@ class Place:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" + (f":{self.column}" if self.column is not None else "")
 
+    def excerpt(self) -> str:
+        """The source line and, below it, carets under the offending text; empty without ``text``.
+
+        Carets line up in a terminal also after tabs, wide (East Asian) and combining characters. Of a very long line
+        only the surroundings of the column are shown.
+        """
+        if self.text is None:
+            return ""
+        line = self.text.rstrip("\r\n")
+        if self.column is None:
+            return line if len(line) <= _WINDOW else line[:_WINDOW] + "…"
+        start = max(0, self.column - 1)
+        first = 0 if len(line) <= _WINDOW else max(0, start - _WINDOW // 2)
+        last = min(len(line), first + _WINDOW)
+        before = ("…" if first else "") + line[first:start]
+        marked = line[start : min(start + max(1, self.length), last)]
+        shown = before + line[start:last] + ("…" if last < len(line) else "")
+        return f"{shown}\n{_blank(before)}{'^' * max(1, _width(marked))}"
+
+
+def _width(text: str) -> int:
+    """Terminal cells that ``text`` takes (a tab counts as one: it is only ever compared with itself)."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _blank(text: str) -> str:
+    """White space as wide as ``text``; tabs stay tabs."""
+    return "".join("\t" if c == "\t" else " " * _width(c) for c in text)
+
 
 class BurnishError(Exception):
-    """Base of all errors raised for bad input; the CLI prints it as one line and exits with ``exit_code``."""
+    """Base of all errors that bad input can cause.
 
-    exit_code = EXIT_BAD_INPUT
+    ``message`` says what is wrong, ``place`` where, ``hint`` what to do. ``str(error)`` is one line
+    ``place: message; hint``, followed by the source line with the offending text underlined if ``place`` has it.
+    """
+
+    exit_code: int = EXIT_BAD_INPUT
 
     def __init__(self, message: str, *, place: Place | None = None, hint: str | None = None) -> None:
         self.message, self.place, self.hint = message, place, hint
@@ -34,16 +85,14 @@ class BurnishError(Exception):
 
     def __str__(self) -> str:
         head = f"{self.place}: {self.message}" if self.place else self.message
-        lines = [head + (f"; {self.hint}" if self.hint else "")]
-        if self.place and self.place.text is not None:
-            lines.append("    " + self.place.text)
-            if self.place.column is not None:
-                lines.append("    " + " " * (self.place.column - 1) + "^" * max(1, self.place.length))
-        return "\n".join(lines)
+        if self.hint:
+            head += f"; {self.hint}"
+        excerpt = self.place.excerpt() if self.place else ""
+        return "\n    ".join([head, *excerpt.splitlines()])
 
 
 class EnvironmentProblem(BurnishError):
-    """The machine lacks something the request needs (exit code 4)."""
+    """The machine lacks something that the request needs (exit code 4)."""
 
     exit_code = EXIT_ENVIRONMENT
 
@@ -59,9 +108,21 @@ class MissingExtraError(EnvironmentProblem, ImportError):
 
 
 def require(module: str, *, needed_by: str, extra: str) -> ModuleType:
-    """Import ``module`` or raise :class:`MissingExtraError` with the command that installs it."""
+    """Import an optional package.
+
+    ``module`` is what to import (``"polars"``), ``needed_by`` the system that asks (``"burnish.query"``) and
+    ``extra`` the name under which the distribution lists the package (``"query"``).
+
+    Raises :class:`MissingExtraError` with the command that installs the package, or :class:`EnvironmentProblem` if it
+    is installed but does not load.
+    """
+    package = module.partition(".")[0]
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        package = module.partition(".")[0]
-        raise MissingExtraError(f"{needed_by} needs {package}: pip install 'burnish[{extra}]'") from error
+        if isinstance(error, ModuleNotFoundError) and error.name in (module, package):
+            raise MissingExtraError(f"{needed_by} needs {package}: pip install 'burnish[{extra}]'") from error
+        raise EnvironmentProblem(
+            f"{needed_by} needs {package}, which is installed but does not load: {error}",
+            hint=f"pip install --force-reinstall {package}, or see its installation page",
+        ) from error

@@ -2,34 +2,79 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import tempfile
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from burnish.core.errors import BurnishError
 
+_DISK_TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
 
 def write_atomic(path: str | os.PathLike[str], data: str | bytes) -> Path:
-    """Write ``data`` to a temporary file beside ``path`` and rename it into place; makes parent folders."""
-    target = Path(path)
+    """Write ``data`` (text as UTF-8) to ``path``, whole or not at all, and return the path.
+
+    See :func:`open_atomic`, which this uses.
+    """
     raw = data.encode() if isinstance(data, str) else data
+    with open_atomic(path) as stream:
+        stream.write(raw)
+    return Path(path)
+
+
+@contextmanager
+def open_atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A binary stream whose contents become ``path`` when the block ends without an exception.
+
+    They go to a temporary file beside the target, which is renamed over it at the end; until then, and if the block
+    raises, is interrupted or the process is killed, ``path`` stays what it was. Parent folders are made, a symbolic
+    link is written through, an existing file keeps its permissions. Devices and pipes (``/dev/null``) cannot be
+    replaced and are written directly.
+
+    Raises :class:`BurnishError` if the file cannot be written.
+    """
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.part")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        before = _mode(target)
+        if before is not None and stat.S_ISDIR(before):
+            raise BurnishError(f"cannot write {os.fspath(path)}: it is a folder", hint="give the name of a file")
+        in_place = before is not None and not stat.S_ISREG(before)
+        if not in_place:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        stream = open(target, "wb") if in_place else open(temporary, "xb")
     except OSError as error:
-        raise BurnishError(f"cannot write {target}: {error.strerror}") from error
+        raise _cannot_write(path, error) from error
     try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(raw)
-            stream.flush()
-            os.fsync(stream.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, target)
-    except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise BurnishError(f"cannot write {target}: {error.strerror}") from error
+        with stream:
+            yield stream
+            if not in_place:
+                stream.flush()
+                os.fsync(stream.fileno())
+        if not in_place:
+            if before is not None:
+                temporary.chmod(stat.S_IMODE(before))
+            temporary.replace(target)
+    except OSError as error:
+        # The block may fail for reasons of its own, such as an input that is not there; those pass through.
+        if error.errno in _DISK_TROUBLE or error.filename == str(temporary):
+            raise _cannot_write(path, error) from error
         raise
-    return target
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _mode(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _cannot_write(path: str | os.PathLike[str], error: OSError) -> BurnishError:
+    return BurnishError(f"cannot write {os.fspath(path)}: {error.strerror or error}")

@@ -1,0 +1,7 @@
+"""``python -m burnish`` is the command line."""
+
+import sys
+
+from burnish.cli import main
+
+sys.exit(main())

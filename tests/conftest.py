@@ -1,0 +1,33 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+SHARED_DATA = REPOSITORY.parent / "shared" / "data"
+
+
+@pytest.fixture
+def repository() -> Path:
+    """The root of the source tree."""
+    return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Callable[[str], Path]:
+    """The folder of inputs with known values of a system: ``shared_data("tracing")``.
+
+    These are not part of the repository; a test that asks for them is skipped where they are absent.
+    """
+
+    def folder(system: str) -> Path:
+        path = SHARED_DATA / system
+        if not path.is_dir():
+            pytest.skip(f"needs the inputs ../shared/data/{system} beside the checkout")
+        return path
+
+    return folder
