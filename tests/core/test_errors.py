@@ -68,7 +68,9 @@ def test_carets_stand_under_the_offending_text(text: str, data: st.DataObject) -
     start = len(carets) - len(carets.lstrip())
     offending = text[column - 1 : column - 1 + length]
     visible = next(n for n in range(length, -1, -1) if offending[:n] in shown)
-    index = next(i for i in range(len(shown) + 1) if cell_len(shown[:i]) == start and shown[i:].startswith(offending[0]))
+    index = next(
+        i for i in range(len(shown) + 1) if cell_len(shown[:i]) == start and shown[i:].startswith(offending[0])
+    )
     assert shown[index : index + visible] == offending[:visible]
     assert carets.strip() == "^" * max(1, cell_len(offending[:visible]))
 

@@ -115,7 +115,7 @@ def test_a_folder_and_a_file_used_as_folder_are_clear_errors(tmp_path: Path) -> 
     (tmp_path / "file").write_text("")
     with pytest.raises(BurnishError, match="it is a folder"):
         write_atomic(tmp_path, "x")
-    with pytest.raises(BurnishError, match="cannot write .*file/below: Not a directory"):
+    with pytest.raises(BurnishError, match=r"cannot write .*file/below: Not a directory"):
         write_atomic(tmp_path / "file" / "below", "x")
 
 
@@ -129,5 +129,5 @@ def test_a_full_disk_is_a_clear_error(tmp_path: Path) -> None:
 def test_an_error_of_the_block_itself_passes_through(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         with open_atomic(tmp_path / "file"):
-            open(tmp_path / "an input that is not there")
+            (tmp_path / "an input that is not there").read_bytes()
     assert os.listdir(tmp_path) == []

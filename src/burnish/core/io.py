@@ -47,7 +47,7 @@ def open_atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         in_place = before is not None and not stat.S_ISREG(before)
         if not in_place:
             target.parent.mkdir(parents=True, exist_ok=True)
-        stream = open(target, "wb") if in_place else open(temporary, "xb")
+        stream = (target if in_place else temporary).open("wb" if in_place else "xb")
     except OSError as error:
         raise _cannot_write(path, error) from error
     try:

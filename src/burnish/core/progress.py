@@ -7,7 +7,7 @@ it, the command line or a person in a notebook, wraps the call in :func:`visible
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Literal, Protocol, TypeVar
@@ -58,7 +58,7 @@ def progress(title: str, total: float | None = None) -> Iterator[Meter]:
 
 def track(items: Iterable[T], title: str, total: float | None = None) -> Iterator[T]:
     """Iterate over ``items`` with a meter; ``total`` defaults to their number where they know it."""
-    if total is None and hasattr(items, "__len__"):
+    if total is None and isinstance(items, Sized):
         total = len(items)
     with progress(title, total) as meter:
         for item in items:
