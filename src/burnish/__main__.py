@@ -2,6 +2,6 @@
 
 import sys
 
-from burnish.cli import main
+from burnish.cli.entry import main
 
 sys.exit(main())

@@ -1,4 +1,4 @@
-"""Values: plain for JSON, short for people, harmless for terminals."""
+"""Values: plain for JSON, short for people."""
 
 import json
 import math
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from burnish.report.values import is_number, plain, printable, short
+from burnish.report.values import is_number, plain, short
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -74,14 +74,6 @@ def test_short(value: object, expected: str) -> None:
 def test_short_numbers_are_within_four_digits(value: float) -> None:
     """Oracle: reading the text back."""
     assert float(short(value).replace(",", "")) == pytest.approx(value, rel=5.1e-4, abs=0)
-
-
-@given(st.text())
-def test_printable_text_has_nothing_a_terminal_obeys(text: str) -> None:
-    made = printable(text)
-    assert all(c.isprintable() or c in "\t\n" or not c.isascii() for c in made)
-    made.encode()  # no surrogates left
-    assert printable(made) == made
 
 
 def test_numbers_are_told_from_truth_values() -> None:

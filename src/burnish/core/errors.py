@@ -7,10 +7,11 @@ traceback and exits with the error's ``exit_code``.
 from __future__ import annotations
 
 import importlib
-import unicodedata
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Final
+
+from burnish.core.text import blank, cells
 
 EXIT_OK: Final = 0  # done
 EXIT_NO: Final = 1  # the answer is no: refuted, a test failed
@@ -57,17 +58,7 @@ class Place:
         before = ("…" if first else "") + line[first:start]
         marked = line[start : min(start + max(1, self.length), last)]
         shown = before + line[start:last] + ("…" if last < len(line) else "")
-        return f"{shown}\n{_blank(before)}{'^' * max(1, _width(marked))}"
-
-
-def _width(text: str) -> int:
-    """Terminal cells that ``text`` takes (a tab counts as one: it is only ever compared with itself)."""
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
-
-
-def _blank(text: str) -> str:
-    """White space as wide as ``text``; tabs stay tabs."""
-    return "".join("\t" if c == "\t" else " " * _width(c) for c in text)
+        return f"{shown}\n{blank(before)}{'^' * max(1, cells(marked))}"
 
 
 class BurnishError(Exception):

@@ -10,10 +10,11 @@ from typing import Any
 
 import burnish
 from burnish.core.evidence import Evidence
+from burnish.core.text import printable
 from burnish.report import plots
 from burnish.report.markdown import parser
 from burnish.report.report import Block, EvidenceList, Figure, Report, Section, Table, Text
-from burnish.report.values import is_number, plain, printable, short
+from burnish.report.values import is_number, plain, short
 
 # The page may load nothing and run nothing, and says so to the browser.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

@@ -13,9 +13,10 @@ from rich.table import Table as Grid
 from rich.text import Text as Line
 
 from burnish.core.evidence import Strength
+from burnish.core.text import printable
 from burnish.report.markdown import parser
 from burnish.report.report import Block, EvidenceList, Figure, Report, Section, Table, Text
-from burnish.report.values import is_number, printable, short
+from burnish.report.values import is_number, short
 
 _STYLES: dict[Strength, str] = {
     "proved": "bold green",

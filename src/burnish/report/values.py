@@ -1,21 +1,13 @@
-"""Values in reports: as plain JSON, as short text, and with nothing in it that a terminal or page would obey."""
+"""Values in reports: as plain JSON can hold them, and as short text."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
-# Control characters (terminals obey escape sequences; text may keep tab and newline), bidirectional overrides (they
-# make text look like other text), and surrogates (file names that are not UTF-8 carry them; no encoding has them).
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def printable(text: str) -> str:
-    """``text`` with control characters, bidirectional overrides and surrogates replaced by U+FFFD."""
-    return _UNPRINTABLE.sub("\ufffd", text.replace("\r\n", "\n"))
+from burnish.core.text import printable
 
 
 def plain(value: Any) -> Any:

@@ -1,0 +1,7 @@
+"""``python -m burnish.cli`` is the command line."""
+
+import sys
+
+from burnish.cli.entry import main
+
+sys.exit(main())
