@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from burnish.core.errors import BurnishError
-from burnish.core.io import open_atomic, write_atomic
+from burnish.core.io import check_writable, open_atomic, write_atomic
 
 
 @given(data=st.one_of(st.binary(max_size=2000), st.text(st.characters(exclude_categories=["Cs"]), max_size=500)))
@@ -48,7 +48,7 @@ def test_a_block_that_raises_leaves_no_trace(
 
 WRITER = """
     import sys
-    from burnish.core.io import open_atomic
+    from burnish.core.io import check_writable, open_atomic
     with open_atomic(sys.argv[1]) as stream:
         stream.write(b"x" * 100_000)
         stream.flush()
@@ -124,6 +124,27 @@ def test_a_full_disk_is_a_clear_error(tmp_path: Path) -> None:
         with open_atomic(tmp_path / "file"):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("existed", [True, False])
+def test_checking_first_changes_nothing(tmp_path: Path, existed: bool) -> None:
+    path = tmp_path / "new" / "file"
+    if existed:
+        write_atomic(path, "old")
+    check_writable(path)
+    assert (path.read_text() if path.exists() else None) == ("old" if existed else None)
+    assert os.listdir(path.parent) == (["file"] if existed else [])
+
+
+def test_checking_first_finds_what_writing_would(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path, tmp_path / "file" / "below"):
+        with pytest.raises(BurnishError) as checked:
+            check_writable(path)
+        with pytest.raises(BurnishError) as written:
+            write_atomic(path, "x")
+        assert str(checked.value) == str(written.value)
+    check_writable("/dev/null")
 
 
 def test_an_error_of_the_block_itself_passes_through(tmp_path: Path) -> None:

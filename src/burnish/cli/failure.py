@@ -9,6 +9,7 @@ from contextvars import ContextVar
 
 import typer
 
+from burnish.core import errors
 from burnish.core.errors import EXIT_BAD_INPUT, EXIT_INTERNAL, EXIT_INTERRUPTED, BurnishError
 from burnish.core.text import printable
 
@@ -30,7 +31,8 @@ def explain(error: BaseException) -> int:
     if _tracebacks.get() or os.environ.get("BURNISH_DEBUG", "0") not in ("", "0"):
         traceback.print_exception(error)
     if isinstance(error, BurnishError):
-        label = "error" if type(error) is BurnishError else type(error).__name__
+        # The name of a system's own error says something; that of a base class says nothing.
+        label = "error" if type(error).__module__ == errors.__name__ else type(error).__name__
         return _say(label, str(error), error.exit_code)
     if isinstance(error, typer.TyperException):
         return _say("error", _usage(error), EXIT_BAD_INPUT)
@@ -53,11 +55,12 @@ def _usage(error: typer.TyperException) -> str:
     near = getattr(error, "possibilities", None)
     if near:
         message = f"{message.partition(' (Possible')[0]}; did you mean {' or '.join(near)}?"
+    message = message[:1].lower() + message[1:]
     context = getattr(error, "ctx", None)
     if context is None:
         return message
     verbs = getattr(context.command, "commands", {})
-    if message == "Missing command":
+    if message == "missing command":
         message += f"; choose from {', '.join(verbs)}"
     end = " " if message.endswith("?") else "; "
-    return f"{context.command_path}: {message[:1].lower()}{message[1:]}{end}see {context.command_path} --help"
+    return f"{context.command_path}: {message}{end}see {context.command_path} --help"

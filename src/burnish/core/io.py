@@ -7,7 +7,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -67,6 +67,22 @@ def open_atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise now, before long work, the :class:`BurnishError` that writing ``path`` would raise after it.
+
+    Changes nothing but that parent folders are made.
+    """
+    before = _mode(Path(os.path.realpath(path))) if os.path.exists(path) else None
+    if before is not None and not stat.S_ISREG(before) and not stat.S_ISDIR(before):
+        return  # a pipe: to open it would already tell its reader something
+    with suppress(_Probe), open_atomic(path):
+        raise _Probe
+
+
+class _Probe(Exception):
+    """Ends the writing of :func:`check_writable`."""
 
 
 def _mode(path: Path) -> int | None:
