@@ -1,30 +1,35 @@
-# make demo | test | test-all | bench | clean; everything lives in .venv and is rebuilt only when its sources changed.
-PY      ?= python3
-BIN     := .venv/bin
-NATIVE  := $(shell find native -type f) CMakeLists.txt
-JOBS    ?= 2
+# make demo | test | test-all | clean. Everything lives in .venv and is made again only when its sources changed.
+PY     ?= python3
+JOBS   ?= 2
+BIN    := .venv/bin
+NATIVE := $(shell find native -type f) CMakeLists.txt
+PIP    := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip --disable-pip-version-check install -q
 
-.PHONY: demo test test-all lint types contracts unit install clean help
+.NOTPARALLEL:
+.PHONY: help demo test test-all lint types contracts unit install clean
+
 help:
-	@echo "make demo      install what the tour needs, run burnish tour"
+	@echo "make demo      install what the tour needs, run burnish tour, say where the page is"
 	@echo "make test      lint, types, import contracts, tests (under 15 minutes on 2 cores)"
 	@echo "make test-all  the same with slow and nightly tests"
-	@echo "make clean     remove .venv and build outputs"
+	@echo "make install   all that development needs, into .venv"
+	@echo "make clean     remove .venv and what was built"
 
-.venv/pip.stamp: pyproject.toml
-	test -x $(BIN)/python || $(PY) -m venv .venv
-	$(BIN)/python -m pip install -q --upgrade pip
-	$(BIN)/python -m pip install -q "scikit-build-core>=0.11" "nanobind>=2.9" "numpy>=2.0" "cmake>=3.26" "ninja>=1.11"
-	touch $@
+.venv/tools.stamp: pyproject.toml
+	@$(PY) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "burnish needs Python 3.11 or newer: make PY=...")'
+	@command -v $${CXX:-c++} >/dev/null || { echo "burnish needs a C++ compiler (g++ or clang++)"; exit 1; }
+	test -x $(BIN)/pip || $(PY) -m venv .venv
+	$(PIP) "scikit-build-core>=0.11" "nanobind>=2.9" "numpy>=2.0" "cmake>=3.26" "ninja>=1.11"
+	@touch $@
 
-# The tour needs the base package; the tests also the peers they compare with.
-.venv/demo.stamp: .venv/pip.stamp $(NATIVE)
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install -q --no-build-isolation -e ".[graph]"
-	touch $@
+# Editable: Python sources are used where they are, so only native sources and pyproject.toml are prerequisites.
+.venv/demo.stamp: .venv/tools.stamp $(NATIVE)
+	$(PIP) --no-build-isolation -e ".[graph]"
+	@touch $@
 
-.venv/dev.stamp: .venv/demo.stamp
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install -q --no-build-isolation -e ".[all,dev]"
-	touch $@
+.venv/dev.stamp: .venv/tools.stamp $(NATIVE)
+	$(PIP) --no-build-isolation -e ".[all,dev]"
+	@touch .venv/demo.stamp $@
 
 install: .venv/dev.stamp
 
@@ -32,8 +37,8 @@ demo: .venv/demo.stamp
 	$(BIN)/burnish tour --out out/tour.html
 
 lint: .venv/dev.stamp
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 
 types: .venv/dev.stamp
 	$(BIN)/mypy
