@@ -212,19 +212,11 @@ RecordState run_python(Context &context, TaskRecord *t) {
         if (task->params[made].kind == ParamKind::Value) {
             args[made] = value_object(t, static_cast<uint32_t>(value++));
         } else {
-<<<<<<< HEAD
-            RegionNode *node = t->nodes[region++];
-            const Resolved &r = resolved_for(task, static_cast<uint16_t>(made), node->root);
-            args[made] = r.fields.size() == 1 && !names_fields(task->params[made])
-                             ? field_object(t, node, r.fields[0].first, r.fields[0].second, frame, write_back)
-                             : struct_object(t, node, r, frame, write_back);
-=======
             size_t arg = region++;
             const Resolved &r = resolved_for(task, static_cast<uint16_t>(made), t->nodes[arg]->root);
-            args[made] = r.fields.size() == 1
+            args[made] = r.fields.size() == 1 && !names_fields(task->params[made])
                              ? field_object(t, arg, r.fields[0].first, r.fields[0].second, frame, write_back)
                              : struct_object(t, arg, r, frame, write_back);
->>>>>>> oracle
         }
         if (!args[made]) ok = false;
         if (!ok) break;

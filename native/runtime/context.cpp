@@ -70,6 +70,7 @@ ReduceBuffer **make_buffers(const OpPlan &plan, RegionNode *const *nodes) {
             b->node = nodes[q.arg];
             b->mask = q.mask;
             b->op = q.op;
+            b->arg = q.arg;
             buffers[k++] = b;
         }
     buffers[k] = nullptr;

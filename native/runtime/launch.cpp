@@ -128,40 +128,6 @@ Launch *fill_launch(Context *c, TaskObject *self, PyObject *const *args) {
     return l;
 }
 
-<<<<<<< HEAD
-=======
-// Makes the buffers of the reductions among `requirements` (null-terminated), or null if there are none.
-ReduceBuffer **make_buffers(const std::vector<Requirement> &requirements, RegionNode *const *nodes) {
-    size_t n = 0;
-    for (const auto &q : requirements) n += q.privilege == Privilege::Reduce;
-    if (!n) return nullptr;
-    auto **buffers = new ReduceBuffer *[n + 1];
-    size_t k = 0;
-    for (const auto &q : requirements)
-        if (q.privilege == Privilege::Reduce) {
-            auto *b = new ReduceBuffer;
-            b->node = nodes[q.arg];
-            b->mask = q.mask;
-            b->op = q.op;
-            b->arg = q.arg;
-            buffers[k++] = b;
-        }
-    buffers[k] = nullptr;
-    return buffers;
-}
-
-void link_futures(Context *c, TaskRecord *t, Launch *l) {
-    for (FutureState *f : l->futures_in)
-        if (f) c->depend_on(t, f->producer, true);
-    if (l->predicate) c->depend_on(t, l->predicate->producer, true);
-}
-
-void start_future(TaskRecord *t, TaskDef *task) {
-    t->future = new_future(task->return_type);
-    t->future->producer = User(t);
-}
-
->>>>>>> oracle
 bool check_open_hosts(Root *root) {
     if (!root->open_hosts) return true;
     raise("host_open", Py_BuildValue("(N)", region_object(root->region)));
