@@ -4,10 +4,11 @@
 
 namespace burnish::runtime {
 
-uint32_t next_id() {
-    static uint32_t id = 0;
-    return ++id;
+namespace {
+uint32_t g_last_id = 0;
 }
+uint32_t next_id() { return ++g_last_id; }
+uint32_t last_id() { return g_last_id; }
 
 void UserList::prune() {
     User *users = data();
@@ -107,10 +108,9 @@ bool Root::quiescent() const {
     return true;
 }
 
-std::unique_ptr<Root> make_root(std::string name, const Rect &bounds, Space space, std::vector<Field> fields) {
+std::unique_ptr<Root> make_root(const Rect &bounds, Space space, std::vector<Field> fields) {
     auto root = std::make_unique<Root>();
     root->id = next_id();
-    root->name = std::move(name);
     root->bounds = bounds;
     root->fields = std::move(fields);
     size_t n = root->fields.size();

@@ -104,13 +104,13 @@ struct PartitionNode {
     std::vector<int64_t> shape;  // color space
     std::vector<RegionNode *> children;
     bool disjoint = false, complete = false;
+    void *origin = nullptr;  // Python object that its name is found by, strong
 
     int64_t colors() const { return static_cast<int64_t>(children.size()); }
 };
 
 struct Root {
     uint32_t id = 0;
-    std::string name;
     Rect bounds;
     std::vector<Field> fields;
     uint64_t full_mask = 0;
@@ -127,7 +127,8 @@ struct Root {
     uint32_t layout = 0;     // interned field names and types
     int refs = 1;  // Python objects that name it, plus pending internal users; changed with the GIL held
     bool attached = false;
-    void *python = nullptr;
+    void *python = nullptr;  // owner of the memory, strong
+    void *origin = nullptr;  // Python object that its name is found by, strong
 
     RegionNode *add_node(Space space, PartitionNode *parent, int64_t color);
     PartitionNode *add_partition(RegionNode *parent, std::vector<int64_t> shape, Pieces pieces);
@@ -137,6 +138,7 @@ struct Root {
 };
 
 uint32_t next_id();
-std::unique_ptr<Root> make_root(std::string name, const Rect &bounds, Space space, std::vector<Field> fields);
+uint32_t last_id();  // the newest one
+std::unique_ptr<Root> make_root(const Rect &bounds, Space space, std::vector<Field> fields);
 
 }  // namespace burnish::runtime
