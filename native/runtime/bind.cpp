@@ -74,9 +74,11 @@ uint32_t layout_of(const std::vector<Field> &fields) {
     return known.try_emplace(key, static_cast<uint32_t>(known.size() + 1)).first->second;
 }
 
-// shape, sparse space (or none), fields as (name, scalar dtype, inner shape), memory to attach (or none).
-nb::object make_region(std::string name, const Ints &shape, std::optional<PySpace> space,
-                       std::vector<std::tuple<std::string, nb::object, Ints>> fields, nb::object attach) {
+// shape, sparse space (or none), fields as (name, scalar dtype, inner shape), memory to attach (or none), and what
+// the front end finds the region's name by.
+nb::object make_region(const Ints &shape, std::optional<PySpace> space,
+                       std::vector<std::tuple<std::string, nb::object, Ints>> fields, nb::object attach,
+                       nb::object origin) {
     Rect bounds = rect_from(Ints(shape.size(), 0), shape);
     std::vector<Field> made;
     int64_t points = bounds.volume();
@@ -112,12 +114,13 @@ nb::object make_region(std::string name, const Ints &shape, std::optional<PySpac
     }
     uint32_t layout = layout_of(made);
     Space points_of = space ? Space(*space) : IndexSpace::rect(bounds, bounds);
-    Root *root = make_root(std::move(name), bounds, std::move(points_of), std::move(made)).release();
+    Root *root = make_root(bounds, std::move(points_of), std::move(made)).release();
     root->memory.data = data;
     root->memory.bytes = bytes;
     root->layout = layout;
     root->attached = !attach.is_none();
     root->python = owner.release().ptr();
+    root->origin = origin.release().ptr();
     PyObject *region = region_object(root->region);
     --root->refs;  // make_root's own
     return steal(region);
@@ -127,7 +130,8 @@ nb::dict root_info(nb::handle region) {
     Root *root = region_arg(region)->root;
     nb::dict d;
     d["id"] = root->id;
-    d["name"] = root->name;
+    d["origin"] = nb::borrow(static_cast<PyObject *>(root->origin));
+    d["owner"] = nb::borrow(static_cast<PyObject *>(root->python));
     d["shape"] = ints_tuple(root->bounds.hi.data(), root->bounds.dim);
     nb::list fields;
     for (const auto &f : root->fields)
@@ -150,19 +154,29 @@ nb::object subregion(nb::handle region, const Ints &lo, const Ints &hi) {
     return steal(region_object(node->root->rectangle(node, rect_from(lo, hi))));
 }
 
-nb::object add_partition(nb::handle region, Ints shape, std::vector<PySpace> spaces, bool disjoint, bool complete) {
+nb::object add_partition(nb::handle region, Ints shape, std::vector<PySpace> spaces, bool disjoint, bool complete,
+                         nb::object origin) {
     RegionNode *node = region_arg(region);
     Pieces pieces;
     for (auto &s : spaces) pieces.spaces.push_back(s);
     pieces.disjoint = disjoint;
     pieces.complete = complete;
-    return steal(partition_object(node->root->add_partition(node, std::move(shape), std::move(pieces))));
+    PartitionNode *part = node->root->add_partition(node, std::move(shape), std::move(pieces));
+    part->origin = origin.release().ptr();
+    return steal(partition_object(part));
+}
+
+nb::list partitions_of(nb::handle region) {
+    nb::list all;
+    for (auto &part : region_arg(region)->root->partitions) all.append(steal(partition_object(part.get())));
+    return all;
 }
 
 nb::dict partition_info(nb::handle partition) {
     PartitionNode *part = partition_arg(partition);
     nb::dict d;
     d["id"] = part->id;
+    d["origin"] = nb::borrow(static_cast<PyObject *>(part->origin));
     d["parent"] = steal(region_object(part->parent));
     d["shape"] = nb::tuple(nb::cast(part->shape));
     d["disjoint"] = part->disjoint;
@@ -177,20 +191,21 @@ PyObject *vectorcall_entry(PyObject *self, PyObject *const *args, size_t nargsf,
     return launch_single(reinterpret_cast<TaskObject *>(self), args, nargsf, kwnames);
 }
 
-// params: (name, None) for values, (name, [(field names, privilege, operator)]) for regions. native: (function
-// pointer, user pointer, scalar types, return type) or None.
-nb::object make_task(nb::object fn, std::string name, nb::list params, bool returns, bool critical, bool inner,
-                     bool idempotent, bool deterministic, uint64_t code_hash, nb::object native) {
+// info: the front end's TaskInfo. Its `native_parameters` are (name, None) for values and (name, [(field names, privilege,
+// operator)]) for regions; its `native_body` is (function pointer, user pointer, scalar types, return type) or None.
+nb::object make_task(nb::object info) {
+    auto flag = [&](const char *name) { return nb::cast<bool>(info.attr(name)); };
     auto def = std::make_unique<TaskDef>();
     def->id = static_cast<uint32_t>(task_registry().size() + 1);
-    def->name = std::move(name);
+    def->name = nb::cast<std::string>(info.attr("name"));
+    nb::object fn = info.attr("fn"), native = info.attr("native_body");
     def->fn = fn.is_none() ? nullptr : fn.inc_ref().ptr();
-    def->returns = returns;
-    def->critical = critical;
-    def->inner = inner;
-    def->idempotent = idempotent;
-    def->deterministic = deterministic;
-    def->code_hash = code_hash;
+    def->returns = flag("returns");
+    def->critical = nb::cast<int>(info.attr("priority")) > 0;
+    def->inner = flag("inner");
+    def->idempotent = flag("idempotent");
+    def->deterministic = flag("deterministic");
+    def->code_hash = nb::cast<uint64_t>(info.attr("code_hash"));
     std::string scalar_types;
     if (!native.is_none()) {
         auto [body, user, scalars, result] = nb::cast<std::tuple<uintptr_t, uintptr_t, std::string, std::string>>(native);
@@ -200,7 +215,7 @@ nb::object make_task(nb::object fn, std::string name, nb::list params, bool retu
         scalar_types = scalars;
         if (!result.empty()) def->return_type = result[0];
     }
-    for (nb::handle h : params) {
+    for (nb::handle h : info.attr("native_parameters")) {
         auto pair = nb::cast<nb::tuple>(h);
         Param p;
         p.name = nb::cast<std::string>(pair[0]);
@@ -219,6 +234,7 @@ nb::object make_task(nb::object fn, std::string name, nb::list params, bool retu
         def->params.push_back(std::move(p));
         def->resolved.push_back(std::make_unique<ResolvedTable>());
     }
+    def->info = info.inc_ref().ptr();
     auto *task = PyObject_GC_New(TaskObject, types().task);
     if (!task) throw nb::python_error();
     task->vectorcall = vectorcall_entry;
@@ -237,9 +253,16 @@ uint64_t mask_of(RegionNode *node, const std::optional<std::string> &field) {
     throw nb::key_error(field->c_str());
 }
 
+// The region's memory belongs to the program again: launches on it are refused from now on.
+void give_up(nb::handle region) { ++region_arg(region)->root->open_hosts; }
+
 // ---- errors of tasks ----
 void throw_failure(Failure *failure) {
-    failure->reported = true;
+    int others = current() ? current()->report(failure) : 0;
+    if (others) {
+        std::string note = "and so did " + std::to_string(others) + " other color" + (others > 1 ? "s" : "") + " of this launch";
+        nb::handle(failure->exception).attr("add_note")(note);
+    }
     PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(failure->exception)), failure->exception);
     throw nb::python_error();
 }
@@ -298,6 +321,7 @@ HostAccess open_host(nb::handle region, int privilege, std::optional<std::string
     Context &c = context_arg();
     c.tracer().separator();
     auto p = static_cast<Privilege>(privilege);
+    if (!check_bounds(&c, nullptr, node, p, -1, mask_of(node, field))) throw nb::python_error();
     TaskRecord *t = c.open_host(node, p, mask_of(node, field));
     bool ok = c.wait_host(t);
     Failure *failure = t->poisoned.load() ? t->failure.load() : nullptr;
@@ -516,6 +540,7 @@ void register_front_end(nb::dict d) {
     types().bind = keep("bind");
     types().value = keep("value");
     types().start = keep("start");
+    types().first_launch = keep("first_launch");
     types().inner = keep("inner");
     python_types().sparse_field = keep("SparseField");
     python_types().fields_view = keep("fields_view");
@@ -544,21 +569,22 @@ bool numpy_ready() { return PyArray_ImportNumPyAPI() == 0; }
 BURNISH_BIND(runtime) {
     if (!numpy_ready() || !make_types(m.ptr())) throw nb::python_error();
     m.def("register_front_end", &register_front_end);
-    m.def("make_region", &make_region, "name"_a, "shape"_a, "space"_a.none(), "fields"_a, "attach"_a.none());
+    m.def("make_region", &make_region, "shape"_a, "space"_a.none(), "fields"_a, "attach"_a.none(), "origin"_a.none());
     m.def("root_info", &root_info);
     m.def("node_info", &node_info);
     m.def("subregion", &subregion);
     m.def("root_region", [](nb::handle r) { return steal(region_object(region_arg(r)->root->region)); });
-    m.def("add_partition", &add_partition);
+    m.def("add_partition", &add_partition, "region"_a, "shape"_a, "spaces"_a, "disjoint"_a, "complete"_a, "origin"_a.none());
+    m.def("partitions_of", &partitions_of, "Partitions of the region's root, in order of creation.");
     m.def("partition_info", &partition_info);
-    m.def("make_task", &make_task, "fn"_a.none(), "name"_a, "params"_a, "returns"_a, "critical"_a, "inner"_a,
-          "idempotent"_a, "deterministic"_a, "code_hash"_a, "native"_a.none());
+    m.def("make_task", &make_task);
     m.def("wait_all", &wait_all);
     m.def("future_done", &future_done);
     m.def("future_get", &future_get, "future"_a, "timeout"_a.none());
     nb::class_<HostAccess>(m, "HostAccess");
     m.def("open_host", &open_host, "region"_a, "privilege"_a, "field"_a.none());
     m.def("close_host", &close_host);
+    m.def("give_up", &give_up);
     m.def("view", &view);
     m.def("packed", &packed);
     m.def("unpack", &unpack);
@@ -577,15 +603,10 @@ BURNISH_BIND(runtime) {
     m.def("timeline", &timeline);
     m.def("edge_log", [] { return current() ? current()->edge_log : std::vector<std::pair<uint64_t, uint64_t>>{}; });
     m.def("last_seq", [] { return current() ? current()->last_seq() : 0; });
-    m.def("site_here", []() -> nb::object {
-        Context *c = current();
-        if (!c) return nb::none();
-        const Site &s = c->site(c->site_here());
-        return s.code ? nb::object(nb::make_tuple(nb::borrow(reinterpret_cast<PyObject *>(s.code)), s.lasti)) : nb::none();
-    });
     m.def("placement", &placement, "array"_a);
     m.def("add_reduction", &add_reduction);
     m.def("find_reduction", &find_reduction);
+    m.def("reduction_name", [](int op) { return reduce_ops().at(op).name; });
 }
 
 }  // namespace burnish::runtime

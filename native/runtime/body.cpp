@@ -28,17 +28,21 @@ void drop_buffer(ReduceBuffer *buffer) {
     delete buffer;
 }
 
+PyObject *color_of(const int64_t *shape, int rank, int64_t color) {
+    if (rank <= 1) return PyLong_FromLongLong(color);
+    PyObject *tuple = PyTuple_New(rank);
+    for (int d = rank - 1; tuple && d >= 0; --d) {
+        PyTuple_SET_ITEM(tuple, d, PyLong_FromLongLong(color % shape[d]));
+        color /= shape[d];
+    }
+    return tuple;
+}
+
 namespace {
 
-// The color of a point: an int, or a tuple in more than one dimension.
-PyObject *color_object(const Launch *l, int64_t point) {
-    if (l->domain_rank <= 1) return PyLong_FromLongLong(point);
-    PyObject *color = PyTuple_New(l->domain_rank);
-    for (int d = l->domain_rank - 1; color && d >= 0; --d) {
-        PyTuple_SET_ITEM(color, d, PyLong_FromLongLong(point % l->domain_shape[d]));
-        point /= l->domain_shape[d];
-    }
-    return color;
+// The color as messages show it; None for a single launch.
+PyObject *launch_color(const TaskRecord *t) {
+    return t->point < 0 ? Py_NewRef(Py_None) : color_of(t->launch->domain_shape, t->launch->domain_rank, t->point);
 }
 
 // Objects of a value parameter: the plain value, what a future brought, or the color where `each` was given.
@@ -47,7 +51,7 @@ PyObject *value_object(TaskRecord *t, uint32_t i) {
     FutureState *f = i < l->futures_in.size() ? l->futures_in[i] : nullptr;
     if (f) return future_value(f);
     PyObject *value = l->scalars[i].object;
-    return Py_IS_TYPE(value, types().projection) ? color_object(l, t->point) : Py_NewRef(value);
+    return Py_IS_TYPE(value, types().projection) ? color_of(l->domain_shape, l->domain_rank, t->point) : Py_NewRef(value);
 }
 
 // Buffers of one task, allocated and filled with identities when its body starts.
@@ -178,8 +182,8 @@ RecordState fail_python(Context &context, TaskRecord *t) {
     PyObject *exception = take_exception();
     Launch *l = t->launch;
     const Site &site = context.site(l->site);
-    PyObject *explained = PyObject_CallFunction(python_types().on_failure, "OOLOi", exception,
-                                                l->task ? l->task->fn : Py_None, static_cast<long long>(t->point),
+    PyObject *explained = PyObject_CallFunction(python_types().on_failure, "OONOi", exception,
+                                                l->task ? l->task->info : Py_None, launch_color(t),
                                                 site.code ? reinterpret_cast<PyObject *>(site.code) : Py_None, site.lasti);
     if (!explained) {
         PyErr_Clear();
@@ -191,7 +195,7 @@ RecordState fail_python(Context &context, TaskRecord *t) {
     return RecordState::Failed;
 }
 
-RecordState run_python(Context &context, TaskRecord *t) {
+RecordState run_python(Context &context, TaskRecord *t, int self) {
     Launch *l = t->launch;
     TaskDef *task = l->task;
     size_t n = task->params.size();
@@ -224,6 +228,8 @@ RecordState run_python(Context &context, TaskRecord *t) {
     PyObject *result = nullptr;
     if (ok) {
         frame_slot() = &frame;
+        bool on_launcher = self == 0, outer_body = context.launcher_runs_body;
+        if (on_launcher) context.launcher_runs_body = true;
         PyObject *wrap = context.options().check ? python_types().wrap_body : nullptr;
         if (wrap) {
             PyObject *tuple = PyTuple_New(static_cast<Py_ssize_t>(n));
@@ -234,6 +240,7 @@ RecordState run_python(Context &context, TaskRecord *t) {
             result = PyObject_Vectorcall(task->fn, args, n | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
         }
         frame_slot() = frame.outer;
+        if (on_launcher) context.launcher_runs_body = outer_body;
     }
     if (result)
         for (const Packed &p : write_back)
@@ -384,8 +391,7 @@ RecordState run_native_body(Context &context, TaskRecord *t) {
 }  // namespace
 
 RecordState run_body(Context &context, TaskRecord *t, int self) {
-    (void)self;
-    return t->launch->task->body == BodyKind::Python ? run_python(context, t) : run_native_body(context, t);
+    return t->launch->task->body == BodyKind::Python ? run_python(context, t, self) : run_native_body(context, t);
 }
 
 void run_fold(FoldWork &work) {

@@ -7,6 +7,11 @@ namespace burnish::runtime {
 namespace {
 Context *g_current = nullptr;
 
+uint64_t next_serial() {
+    static uint64_t serial = 0;
+    return ++serial;
+}
+
 uint64_t now_ns() {
     return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                      std::chrono::steady_clock::now().time_since_epoch())
@@ -22,7 +27,8 @@ std::vector<ReduceOp> &reduce_ops() {
     return ops;
 }
 
-Context::Context(Options options, const TraceOptions &trace) : options_(options), thread_(std::this_thread::get_id()) {
+Context::Context(Options options, const TraceOptions &trace)
+    : serial(next_serial()), options_(options), thread_(std::this_thread::get_id()) {
     int threads = options_.serial ? 0 : options_.workers - 1;
     for (int i = 0; i <= threads; ++i) returned_records_.push_back(std::make_unique<GiveBack<TaskRecord>>());
     timeline.resize(threads + 1);
@@ -294,6 +300,7 @@ void Context::fail(TaskRecord *t, PyObject *exception) {
     auto failure = std::make_unique<Failure>();
     failure->exception = exception;
     failure->seq = t->seq;
+    failure->launch = t->launch ? t->launch->seq : t->seq;
     failure->point = t->point;
     failure->site = t->launch ? t->launch->site : 0;
     if (t->launch && t->launch->task) failure->task = t->launch->task->name;
@@ -310,6 +317,18 @@ Failure *Context::first_failure() {
         if (!f->reported && (!first || std::pair(f->seq, f->point) < std::pair(first->seq, first->point)))
             first = f.get();
     return first;
+}
+
+// Counts the failure as reported, with the other points of its launch; returns how many those are.
+int Context::report(Failure *failure) {
+    std::lock_guard lock(failure_mutex_);
+    int others = 0;
+    for (auto &f : failures_)
+        if (f->launch == failure->launch) {
+            others += f.get() != failure && !f->reported;
+            f->reported = true;
+        }
+    return others;
 }
 
 TaskRecord *Context::open_host(RegionNode *node, Privilege privilege, uint64_t mask) {

@@ -45,6 +45,19 @@ struct ReduceOp {
 };
 std::vector<ReduceOp> &reduce_ops();
 
+// What an inner task that is running was given; launches inside it must stay within.
+struct InnerBound {
+    RegionNode *node;
+    uint64_t mask;
+    Privilege privilege;
+    int op;
+};
+struct InnerFrame {
+    TaskDef *task;
+    std::vector<InnerBound> bounds;
+    uint32_t newest_id;  // regions with greater ids were made inside
+};
+
 struct TimelineEvent {
     uint64_t seq;
     uint32_t task;
@@ -117,6 +130,7 @@ class Context final : public Runner {
     bool wait_all();
     bool throttle();                   // keeps the window; false: Python exception set
     Failure *first_failure();
+    int report(Failure *failure);
     void fail(TaskRecord *t, PyObject *exception);  // GIL held; steals the reference
 
     // ---- host access ----
@@ -142,6 +156,9 @@ class Context final : public Runner {
     std::thread::id thread() const { return thread_; }
     uint64_t last_seq() const { return seq_; }
     size_t record_bytes() const { return records_.bytes() + launches_.bytes(); }
+    const uint64_t serial;             // 1, 2, ... of the contexts of this process
+    std::vector<InnerFrame> inner_frames;
+    bool launcher_runs_body = false;   // the launching thread is inside a task's Python body
 
    private:
     void link(User pred, TaskRecord *t, bool data);

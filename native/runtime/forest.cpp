@@ -6,10 +6,11 @@
 
 namespace burnish::runtime {
 
-uint32_t next_id() {
-    static uint32_t id = 0;
-    return ++id;
+namespace {
+uint32_t g_last_id = 0;
 }
+uint32_t next_id() { return ++g_last_id; }
+uint32_t last_id() { return g_last_id; }
 
 std::unordered_set<Root *> &live_roots() {
     static std::unordered_set<Root *> roots;
@@ -170,10 +171,9 @@ uint64_t Root::structure() {
     return structure_hash;
 }
 
-std::unique_ptr<Root> make_root(std::string name, const Rect &bounds, Space space, std::vector<Field> fields) {
+std::unique_ptr<Root> make_root(const Rect &bounds, Space space, std::vector<Field> fields) {
     auto root = std::make_unique<Root>();
     root->id = root->logical_id = next_id();
-    root->name = std::move(name);
     root->bounds = bounds;
     root->fields = std::move(fields);
     size_t n = root->fields.size();

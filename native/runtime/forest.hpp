@@ -105,6 +105,7 @@ struct PartitionNode {
     std::vector<int64_t> shape;  // color space
     std::vector<RegionNode *> children;
     bool disjoint = false, complete = false;
+    void *origin = nullptr;  // Python object that its name is found by, strong
 
     int64_t colors() const { return static_cast<int64_t>(children.size()); }
 };
@@ -123,7 +124,6 @@ struct Root {
     ~Root();
     Root(const Root &) = delete;
     uint32_t id = 0;
-    std::string name;
     Rect bounds;
     std::vector<Field> fields;
     uint64_t full_mask = 0;
@@ -143,7 +143,8 @@ struct Root {
     uint64_t death = 0;       // op position at which its memory was given back
     int refs = 1;  // Python objects that name it, plus pending internal users; changed with the GIL held
     bool attached = false;
-    void *python = nullptr;
+    void *python = nullptr;  // owner of the memory, strong
+    void *origin = nullptr;  // Python object that its name is found by, strong
     uint64_t ordered_version = 0, structure_hash = 0;
 
     RegionNode *add_node(Space space, PartitionNode *parent, int64_t color);
@@ -158,6 +159,7 @@ struct Root {
 
 uint32_t next_id();
 std::unordered_set<Root *> &live_roots();
-std::unique_ptr<Root> make_root(std::string name, const Rect &bounds, Space space, std::vector<Field> fields);
+uint32_t last_id();  // the newest one
+std::unique_ptr<Root> make_root(const Rect &bounds, Space space, std::vector<Field> fields);
 
 }  // namespace burnish::runtime

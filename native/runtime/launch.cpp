@@ -6,6 +6,7 @@
 #include "numpy.hpp"
 #include "op.hpp"
 #include "pytypes.hpp"
+#include "views.hpp"
 
 namespace burnish::runtime {
 
@@ -22,10 +23,23 @@ Context *context_or_start() {
     return current();
 }
 
-bool check_thread(Context *c) {
-    if (c->thread() == std::this_thread::get_id()) return true;
-    raise("thread", PyTuple_New(0));
+bool check_thread(Context *c, TaskDef *launched) {
+    if (c->thread() == std::this_thread::get_id() && !c->launcher_runs_body) return true;
+    PyObject *what = launched ? launched->info : Py_None;
+    if (BodyFrame *frame = current_frame()) raise("in_body", Py_BuildValue("(OO)", frame->record->launch->task->info, what));
+    else raise("thread", Py_BuildValue("(O)", what));
     return false;
+}
+
+// Once per task and context: data that the body captures, the mapper's priority.
+bool first_launch(Context *c, TaskDef *task) {
+    PyObject *priority = PyObject_CallOneArg(types().first_launch, task->info);
+    if (!priority) return false;
+    task->critical = PyLong_AsLong(priority) > 0;
+    Py_DECREF(priority);
+    if (PyErr_Occurred()) return false;
+    task->seen_by = c->serial;
+    return true;
 }
 
 const Resolved *resolve(TaskDef *task, uint16_t param, Root *root) {
@@ -46,7 +60,7 @@ const Resolved *resolve(TaskDef *task, uint16_t param, Root *root) {
             size_t f = 0;
             while (f < root->fields.size() && root->fields[f].name != name) ++f;
             if (f == root->fields.size()) {
-                raise("field", Py_BuildValue("(OisN)", task->fn ? task->fn : Py_None, param, name.c_str(),
+                raise("field", Py_BuildValue("(OisN)", task->info, param, name.c_str(),
                                              region_object(root->region)));
                 return nullptr;
             }
@@ -57,7 +71,7 @@ const Resolved *resolve(TaskDef *task, uint16_t param, Root *root) {
             r.fields.emplace_back(f, d.privilege);
         }
         if (used & q.mask) {
-            raise("field_twice", Py_BuildValue("(Oi)", task->fn ? task->fn : Py_None, param));
+            raise("field_twice", Py_BuildValue("(Oi)", task->info, param));
             return nullptr;
         }
         used |= q.mask;
@@ -104,7 +118,7 @@ bool store_value(TaskObject *self, Launch *l, uint32_t i, uint16_t param, PyObje
         return !(l->scalars[i].i == -1 && PyErr_Occurred());
     }
     PyObject *value = immutable(arg) ? Py_NewRef(arg)
-                                     : PyObject_CallFunction(types().value, "OiO", task->fn ? task->fn : Py_None,
+                                     : PyObject_CallFunction(types().value, "OiO", task->info,
                                                              static_cast<int>(param), arg);
     l->scalars[i].object = value;
     return value != nullptr;
@@ -135,7 +149,7 @@ bool check_open_hosts(Root *root) {
 }
 
 bool argument_error(TaskDef *task, uint16_t param, PyObject *arg) {
-    raise("argument", Py_BuildValue("(OiO)", task->fn ? task->fn : Py_None, param, arg));
+    raise("argument", Py_BuildValue("(OiO)", task->info, param, arg));
     return false;
 }
 
@@ -145,7 +159,7 @@ bool check_alias(TaskDef *task, const std::vector<Requirement> &requirements, Re
             const Requirement &a = requirements[i], &b = requirements[j];
             RegionNode *x = nodes[a.arg], *y = nodes[b.arg];
             if (x->root != y->root || a.arg == b.arg || !conflicting(a, b) || !x->root->overlap(x, y)) continue;
-            raise("alias", Py_BuildValue("(OiNiNL)", task->fn ? task->fn : Py_None, task->region_params[a.arg],
+            raise("alias", Py_BuildValue("(OiNiNL)", task->info, task->region_params[a.arg],
                                          region_object(x), task->region_params[b.arg], region_object(y),
                                          static_cast<long long>(overlap_volume(*x->space, *y->space))));
             return false;
@@ -177,13 +191,13 @@ const OpPlan *single_plan(TaskDef *task, RegionNode *const *nodes, const uint32_
 
 PyObject *mismatch_error(Context *c) {
     const Tracer::Mismatch *m = c->tracer().mismatch();
-    auto fn = [](const TaskDef *t) { return t && t->fn ? t->fn : Py_None; };
+    auto info = [](const TaskDef *t) { return t && t->info ? t->info : Py_None; };
     auto site = [&](uint32_t id) {
         const Site &s = c->site(id);
         return s.code ? Py_BuildValue("(Oi)", s.code, s.lasti) : Py_NewRef(Py_None);
     };
-    PyObject *payload = Py_BuildValue("(sIONON)", m->name.c_str(), m->slot, fn(m->recorded), site(m->recorded_site),
-                                      fn(m->found), site(m->found_site));
+    PyObject *payload = Py_BuildValue("(sIONON)", m->name.c_str(), m->slot, info(m->recorded), site(m->recorded_site),
+                                      info(m->found), site(m->found_site));
     c->tracer().clear_mismatch();
     return raise("trace_mismatch", payload);
 }
@@ -221,7 +235,7 @@ PyObject *launch_single(TaskObject *self, PyObject *const *args, size_t nargsf, 
         for (Py_ssize_t i = 0; i < nargs; ++i) PyTuple_SET_ITEM(positional, i, Py_NewRef(args[i]));
         for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); ++i)
             PyDict_SetItem(keywords, PyTuple_GET_ITEM(kwnames, i), args[nargs + i]);
-        PyObject *bound = PyObject_CallFunction(types().bind, "ONN", task->fn ? task->fn : Py_None, positional, keywords);
+        PyObject *bound = PyObject_CallFunction(types().bind, "ONN", task->info, positional, keywords);
         if (!bound) return nullptr;
         PyObject *result = PyTuple_GET_SIZE(bound) == static_cast<Py_ssize_t>(n)
                                ? launch_single(self, &PyTuple_GET_ITEM(bound, 0), n, nullptr)
@@ -230,12 +244,8 @@ PyObject *launch_single(TaskObject *self, PyObject *const *args, size_t nargsf, 
         return result;
     }
     Context *c = context_or_start();
-    if (!c || !check_thread(c)) return nullptr;
-    if (task->inner) {
-        PyObject *tuple = PyTuple_New(nargs);
-        for (Py_ssize_t i = 0; i < nargs; ++i) PyTuple_SET_ITEM(tuple, i, Py_NewRef(args[i]));
-        return PyObject_CallFunction(types().inner, "ON", self, tuple);
-    }
+    if (!c || !check_thread(c, task)) return nullptr;
+    if (task->seen_by != c->serial && !first_launch(c, task)) return nullptr;
     RegionNode *nodes_stack[kInlineArgs];
     size_t n_regions = task->region_params.size();
     std::unique_ptr<RegionNode *[]> nodes_heap(n_regions > kInlineArgs ? new RegionNode *[n_regions] : nullptr);
@@ -256,7 +266,9 @@ PyObject *launch_single(TaskObject *self, PyObject *const *args, size_t nargsf, 
         operands[i] = root->logical_id;
     }
     const OpPlan *plan = single_plan(task, nodes, layouts, n_regions);
-    if (!plan || !check_alias(task, plan->requirements, nodes)) return nullptr;
+    if (!plan || !check_alias(task, plan->requirements, nodes) || !check_bounds(c, task, plan->requirements, nodes))
+        return nullptr;
+    if (task->inner) return run_inner(c, task, std::vector(plan->requirements), nodes, args);
     Launch *l = fill_launch(c, self, args);
     if (!l) return nullptr;
     l->refs.store(1, std::memory_order_relaxed);  // ours while the op is issued
@@ -316,8 +328,40 @@ bool read_domain(PyObject *o, Domain &d) {
     return true;
 }
 
+PyObject *tuple_of(const int64_t *values, int n) {
+    PyObject *tuple = PyTuple_New(n);
+    for (int i = 0; tuple && i < n; ++i) PyTuple_SET_ITEM(tuple, i, PyLong_FromLongLong(values[i]));
+    return tuple;
+}
+
+PyObject *color_tuple(const IndexPlan &plan, int64_t point) {
+    int64_t color[kMaxDim], rest = plan.colors[point];
+    int n = static_cast<int>(plan.domain_shape.size());
+    for (int d = n - 1; d >= 0; --d) {
+        color[d] = rest % plan.domain_shape[d];
+        rest /= plan.domain_shape[d];
+    }
+    return tuple_of(color, n);
+}
+
+// A rectangle of points in `space` to show: all of it, or its first run of positions within one row.
+Rect sample_of(const IndexSpace &space, const Rect &bounds) {
+    if (space.dense()) return space.bounds();
+    Interval first = space.intervals().front();
+    Rect r = bounds;
+    int64_t rest = first.lo;
+    for (int d = bounds.dim - 1; d >= 0; --d) {
+        int64_t extent = bounds.hi[d] - bounds.lo[d];
+        r.lo[d] = bounds.lo[d] + rest % extent;
+        r.hi[d] = d == bounds.dim - 1 ? std::min(r.lo[d] + first.hi - first.lo, bounds.hi[d]) : r.lo[d] + 1;
+        rest /= extent;
+    }
+    return r;
+}
+
 // Row-major color of the partition for one point; -1: skip this point; -2: error set.
-int64_t project(PartitionNode *part, ProjectionObject *p, const int64_t *color, int n, int edge, PyObject *fn_object) {
+int64_t project(PartitionNode *part, ProjectionObject *p, const int64_t *color, int n, int edge, TaskDef *task,
+                uint16_t param, PyObject *arg) {
     int64_t target[kMaxDim];
     int m = static_cast<int>(part->shape.size());
     if (p && p->fn) {
@@ -337,7 +381,7 @@ int64_t project(PartitionNode *part, ProjectionObject *p, const int64_t *color, 
         Py_DECREF(result);
         if (PyErr_Occurred()) return -2;
         if (!ok) {
-            raise("projection_rank", Py_BuildValue("(NO)", partition_object(part), fn_object));
+            raise("projection_rank", Py_BuildValue("(OiNO)", task->info, param, partition_object(part), arg));
             return -2;
         }
     } else if (p && p->rank) {
@@ -347,12 +391,12 @@ int64_t project(PartitionNode *part, ProjectionObject *p, const int64_t *color, 
             if (ok) target[d] = (p->axis[d] < 0 ? 0 : color[p->axis[d]]) + p->offset[d];
         }
         if (!ok) {
-            raise("projection_rank", Py_BuildValue("(NO)", partition_object(part), fn_object));
+            raise("projection_rank", Py_BuildValue("(OiNO)", task->info, param, partition_object(part), arg));
             return -2;
         }
     } else {
         if (n != m || (p && p->n_offsets && p->n_offsets != m)) {
-            raise("projection_rank", Py_BuildValue("(NO)", partition_object(part), fn_object));
+            raise("projection_rank", Py_BuildValue("(OiNO)", task->info, param, partition_object(part), arg));
             return -2;
         }
         for (int d = 0; d < m; ++d) target[d] = color[d] + (p && p->n_offsets ? p->offset[d] : 0);
@@ -363,10 +407,8 @@ int64_t project(PartitionNode *part, ProjectionObject *p, const int64_t *color, 
         if (target[d] < 0 || target[d] >= extent) {
             if (edge == kEdgeSkip) return -1;
             if (edge == kEdgeError || extent == 0) {
-                PyObject *at = PyTuple_New(n), *to = PyTuple_New(m);
-                for (int i = 0; i < n; ++i) PyTuple_SET_ITEM(at, i, PyLong_FromLongLong(color[i]));
-                for (int i = 0; i < m; ++i) PyTuple_SET_ITEM(to, i, PyLong_FromLongLong(target[i]));
-                raise("projection", Py_BuildValue("(NONN)", partition_object(part), fn_object, at, to));
+                raise("projection", Py_BuildValue("(OiNONN)", task->info, param, partition_object(part), arg,
+                                                  tuple_of(color, n), tuple_of(target, m)));
                 return -2;
             }
             if (edge == kEdgeClip) target[d] = std::clamp<int64_t>(target[d], 0, extent - 1);
@@ -409,20 +451,20 @@ bool check_interference(TaskDef *task, const IndexPlan &plan, PyObject *const *a
                 Space common = intersection(a->node->space, b->node->space);
                 int field = __builtin_ctzll(a->q->mask & b->q->mask);
                 if (a->point == b->point) {
-                    raise("alias", Py_BuildValue("(OiNiNL)", task->fn ? task->fn : Py_None,
+                    raise("alias", Py_BuildValue("(OiNiNL)", task->info,
                                                  task->region_params[a->q->arg], region_object(a->node),
                                                  task->region_params[b->q->arg], region_object(b->node),
                                                  static_cast<long long>(common->volume())));
                     return false;
                 }
-                auto span = common->intervals().front();
+                Rect sample = sample_of(*common, root->bounds);
                 raise("interference",
-                      Py_BuildValue("(OLLLiNiNLLiOOii)", task->fn ? task->fn : Py_None,
-                                    static_cast<long long>(plan.points), static_cast<long long>(plan.colors[a->point]),
-                                    static_cast<long long>(plan.colors[b->point]), task->region_params[a->q->arg],
-                                    region_object(a->node), task->region_params[b->q->arg], region_object(b->node),
-                                    static_cast<long long>(span.lo), static_cast<long long>(span.hi), field,
-                                    args[task->region_params[a->q->arg]], args[task->region_params[b->q->arg]],
+                      Py_BuildValue("(OLNNiNiNNNiOOii)", task->info, static_cast<long long>(plan.points),
+                                    color_tuple(plan, a->point), color_tuple(plan, b->point),
+                                    task->region_params[a->q->arg], region_object(a->node),
+                                    task->region_params[b->q->arg], region_object(b->node),
+                                    tuple_of(sample.lo.data(), sample.dim), tuple_of(sample.hi.data(), sample.dim),
+                                    field, args[task->region_params[a->q->arg]], args[task->region_params[b->q->arg]],
                                     static_cast<int>(a->q->privilege), static_cast<int>(b->q->privilege)));
                 return false;
             }
@@ -482,7 +524,8 @@ std::shared_ptr<IndexPlan> build_plan(TaskDef *task, const Domain &domain, PyObj
         for (int i = 0; i < plan->n_args && !skip; ++i) {
             RegionNode *node = constants[i];
             if (parts[i]) {
-                int64_t target = project(parts[i], projections[i], color, n, edge, args[task->region_params[i]]);
+                int64_t target = project(parts[i], projections[i], color, n, edge, task, task->region_params[i],
+                                         args[task->region_params[i]]);
                 if (target == -2) return nullptr;
                 skip = target == -1;
                 node = skip ? nullptr : parts[i]->children[target];
@@ -546,6 +589,22 @@ int parse_edge(PyObject *o) {
     return -1;
 }
 
+// The index launch of an inner task: nothing happens if `when` (may be null) holds a false value.
+PyObject *launch_inner(Context *c, TaskDef *task, const IndexPlan &plan, PyObject *const *params, PyObject *when) {
+    if (when) {
+        PyObject *value = PyObject_CallMethod(when, "get", nullptr);
+        int truth = value ? PyObject_IsTrue(value) : -1;
+        Py_XDECREF(value);
+        if (truth < 0) return nullptr;
+        if (!truth) {
+            IndexPlan nothing;
+            nothing.domain_volume = plan.domain_volume;
+            return map_inner(c, task, nothing, params);
+        }
+    }
+    return map_inner(c, task, plan, params);
+}
+
 }  // namespace
 
 PyObject *launch_map(PyObject *self_object, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
@@ -554,6 +613,7 @@ PyObject *launch_map(PyObject *self_object, PyObject *const *args, Py_ssize_t na
     Py_ssize_t n = static_cast<Py_ssize_t>(task->params.size());
     int edge = kEdgeError;
     FutureState *when = nullptr;
+    PyObject *when_object = nullptr;
     Py_ssize_t extra_keywords = 0;
     for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); ++i) {
         PyObject *name = PyTuple_GET_ITEM(kwnames, i), *value = args[nargs + i];
@@ -562,7 +622,10 @@ PyObject *launch_map(PyObject *self_object, PyObject *const *args, Py_ssize_t na
             if (edge < 0) return nullptr;
         } else if (PyUnicode_CompareWithASCIIString(name, "when") == 0) {
             if (value != Py_None && !Py_IS_TYPE(value, types().future)) return raise("when", Py_BuildValue("(O)", value));
-            if (value != Py_None) when = reinterpret_cast<FutureObject *>(value)->state;
+            if (value != Py_None) {
+                when = reinterpret_cast<FutureObject *>(value)->state;
+                when_object = value;
+            }
         } else {
             ++extra_keywords;
         }
@@ -579,7 +642,7 @@ PyObject *launch_map(PyObject *self_object, PyObject *const *args, Py_ssize_t na
             if (PyUnicode_CompareWithASCIIString(name, "edge") && PyUnicode_CompareWithASCIIString(name, "when"))
                 PyDict_SetItem(keywords, name, args[nargs + i]);
         }
-        PyObject *bound = PyObject_CallFunction(types().bind, "ONN", task->fn ? task->fn : Py_None, positional, keywords);
+        PyObject *bound = PyObject_CallFunction(types().bind, "ONN", task->info, positional, keywords);
         if (!bound) return nullptr;
         std::vector<PyObject *> full = {args[0]};
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(bound); ++i) full.push_back(PyTuple_GET_ITEM(bound, i));
@@ -604,12 +667,17 @@ PyObject *launch_map(PyObject *self_object, PyObject *const *args, Py_ssize_t na
         return result;
     }
     Context *c = context_or_start();
-    if (!c || !check_thread(c)) return nullptr;
+    if (!c || !check_thread(c, task)) return nullptr;
+    if (task->seen_by != c->serial && !first_launch(c, task)) return nullptr;
     PyObject *const *params = args + 1;
     std::shared_ptr<IndexPlan> plan = find_plan(task, args[0], params, edge);
     if (!plan) return nullptr;
     for (Root *root : plan->roots)
         if (!check_open_hosts(root)) return nullptr;
+    if (!c->inner_frames.empty())
+        for (int64_t i = 0; i < plan->points; ++i)
+            if (!check_bounds(c, task, plan->requirements, &plan->nodes[i * plan->n_args])) return nullptr;
+    if (task->inner) return launch_inner(c, task, *plan, params, when_object);
     Launch *l = fill_launch(c, self, params);
     if (!l) return nullptr;
     l->domain_rank = static_cast<uint8_t>(plan->domain_shape.size());

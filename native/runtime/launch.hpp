@@ -100,7 +100,9 @@ struct TaskDef {
     std::vector<Param> params;
     std::vector<uint16_t> region_params, value_params;
     BodyKind body = BodyKind::Python;
-    PyObject *fn = nullptr;  // strong
+    PyObject *fn = nullptr;    // strong
+    PyObject *info = nullptr;  // strong: what the front end knows about the task (TaskInfo)
+    uint64_t seen_by = 0;      // serial number of the context that saw its first launch
     NativeBody native = nullptr;
     void *native_user = nullptr;
     bool returns = false;
@@ -142,6 +144,7 @@ struct Launch {
 struct Failure {
     PyObject *exception;  // strong
     uint64_t seq;
+    uint64_t launch;      // the launch it is a point of: all its failures are reported as one
     int64_t point;
     std::string task;
     uint32_t site;

@@ -47,6 +47,8 @@ void free_root_data(Root *root) {
         node->python = nullptr;
     }
     for (auto &f : root->fields) Py_XDECREF(static_cast<PyObject *>(f.descr));
+    for (auto &part : root->partitions) Py_XDECREF(static_cast<PyObject *>(part->origin));
+    Py_XDECREF(static_cast<PyObject *>(root->origin));
     Py_XDECREF(static_cast<PyObject *>(root->python));
     root->fields.clear();
     root->atoms.clear();
@@ -241,7 +243,19 @@ void projected_dealloc(PyObject *self) {
     Py_DECREF(p->projection);
     free_object(self);
 }
-PyType_Slot projected_slots[] = {{Py_tp_dealloc, (void *)projected_dealloc}, {0, nullptr}};
+PyObject *projected_partition(PyObject *self, void *) {
+    return partition_object(reinterpret_cast<ProjectedObject *>(self)->part);
+}
+PyObject *projected_projection(PyObject *self, void *) {
+    return Py_NewRef(reinterpret_cast<PyObject *>(reinterpret_cast<ProjectedObject *>(self)->projection));
+}
+PyGetSetDef projected_getset[] = {
+    {"partition", projected_partition, nullptr, "The partition.", nullptr},
+    {"projection", projected_projection, nullptr, "From colors of the launch to colors of the partition.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyType_Slot projected_slots[] = {{Py_tp_dealloc, (void *)projected_dealloc},
+                                 {Py_tp_getset, projected_getset},
+                                 {0, nullptr}};
 PyType_Spec projected_spec = {"burnish._native.runtime.Projected", sizeof(ProjectedObject), 0,
                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, projected_slots};
 
@@ -381,9 +395,11 @@ PyObject *task_get_fn(PyObject *self, void *) {
     PyObject *fn = reinterpret_cast<TaskObject *>(self)->def->fn;
     return Py_NewRef(fn ? fn : Py_None);
 }
+PyObject *task_get_info(PyObject *self, void *) { return Py_NewRef(reinterpret_cast<TaskObject *>(self)->def->info); }
 PyGetSetDef task_getset[] = {{"name", task_get_name, nullptr, "The task's name.", nullptr},
                              {"fn", task_get_fn, nullptr, "The undecorated function.", nullptr},
-                             {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+                             {"info", task_get_info, nullptr, "What the front end knows about it: a TaskInfo.", nullptr},
+                            {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
                              {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyType_Slot task_slots[] = {{Py_tp_dealloc, (void *)task_dealloc},   {Py_tp_traverse, (void *)task_traverse},
                             {Py_tp_clear, (void *)task_clear},       {Py_tp_call, (void *)PyVectorcall_Call},

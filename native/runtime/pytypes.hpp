@@ -62,8 +62,9 @@ struct TypeRegistry {
     PyObject *bind;         // bind(fn, args, kwargs) -> tuple of positional arguments
     PyObject *value;        // value(task, index, argument) -> what to pass by value, or raises
     PyObject *start;        // start(): makes the default context
+    PyObject *first_launch; // first_launch(info) -> priority; once per task and context
     PyObject *dispatch;     // dispatch(name, start_or_end): tracing hook of the front end
-    PyObject *inner;        // inner(task, args): composition on the launching thread
+    PyObject *inner;        // inner(info, args, color): runs the body of an inner task
 };
 TypeRegistry &types();
 bool make_types(PyObject *module);
@@ -77,7 +78,8 @@ void release_root(Root *root);
 
 // Raises through the front end's error(kind, payload); steals `payload`. Always returns null.
 PyObject *raise(const char *kind, PyObject *payload);
-bool check_thread(Context *c);                    // false with ContextThreadError set
+// False with an error set: another thread than the context's, or a task body. `launched`: the task, if it is a launch.
+bool check_thread(Context *c, TaskDef *launched = nullptr);
 Context *context_or_start();                      // null with an exception set
 std::vector<TaskDef *> &task_registry();
 
@@ -89,6 +91,16 @@ bool launch_native(Context *c, Launch *launch, const OpPlan *plan, RegionNode *c
 
 PyObject *launch_single(TaskObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 PyObject *launch_map(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+// ---- inner tasks ----
+// Whether the running inner task may use `node` so; false with an error set. `child`: the launched task, if any.
+bool check_bounds(Context *c, TaskDef *child, RegionNode *node, Privilege privilege, int op, uint64_t mask);
+bool check_bounds(Context *c, TaskDef *child, const std::vector<Requirement> &requirements, RegionNode *const *nodes);
+PyObject *run_inner(Context *c, TaskDef *task, const std::vector<Requirement> &requirements, RegionNode *const *nodes,
+                    PyObject *const *args);
+PyObject *map_inner(Context *c, TaskDef *task, const IndexPlan &plan, PyObject *const *args);
+// A row-major color as programs see it: an int, or a tuple in more than one dimension.
+PyObject *color_of(const int64_t *shape, int rank, int64_t color);
+
 // Requirements of parameter `param` for regions with the layout of `root`; null with an exception set.
 const Resolved *resolve(TaskDef *task, uint16_t param, Root *root);
 

@@ -10,7 +10,7 @@ namespace burnish::runtime {
 struct PythonTypes {
     PyObject *sparse_field = nullptr;  // SparseField(index, values, node)
     PyObject *fields_view = nullptr;   // fields_view(names) -> class with guarded attributes
-    PyObject *on_failure = nullptr;    // on_failure(exception, task, point, site) -> exception
+    PyObject *on_failure = nullptr;    // on_failure(exception, info, color, code, offset) -> exception
     PyObject *wrap_body = nullptr;     // check mode: runs a body with guards
 };
 PythonTypes &python_types();

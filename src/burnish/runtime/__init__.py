@@ -15,6 +15,7 @@
 from pathlib import Path as _Path
 
 from burnish._native import runtime as _rt
+from burnish.runtime import conflicts as _conflicts  # noqa: F401 - its messages register themselves
 from burnish.runtime.access import Constant, SparseField, constant, fields_view, gather, scatter, scatter_add
 from burnish.runtime.context import (
     Context,
@@ -30,11 +31,14 @@ from burnish.runtime.context import (
     traces,
 )
 from burnish.runtime.errors import raise_error
+from burnish.runtime.failure import explain_failure
 from burnish.runtime.future import Future, FutureMap
+from burnish.runtime.inner import run_inner
 from burnish.runtime.partition import Partition, block, by_color, by_sets, ghost, image, preimage, restrict
 from burnish.runtime.privilege import Privilege, Read, ReadWrite, Reduce, Write, reduction
 from burnish.runtime.region import IndexSpace, Rect, Region, attach, region
-from burnish.runtime.task import Task, bind, explain_failure, pass_by_value, run_inner, task
+from burnish.runtime.signature import TaskInfo, bind, pass_by_value
+from burnish.runtime.task import Task, first_launch, task
 
 each = _rt.each
 
@@ -48,6 +52,7 @@ _rt.register_front_end(
         "bind": bind,
         "value": pass_by_value,
         "start": start_default,
+        "first_launch": first_launch,
         "inner": run_inner,
         "SparseField": SparseField,
         "fields_view": fields_view,
@@ -59,7 +64,7 @@ _rt.register_front_end(
 
 __all__ = [
     "Constant", "Context", "Future", "FutureMap", "IndexSpace", "Partition", "Privilege", "Read", "ReadWrite",
-    "Rect", "Reduce", "Region", "RunReport", "Settings", "SparseField", "Task", "Write", "attach", "block",
+    "Rect", "Reduce", "Region", "RunReport", "Settings", "SparseField", "Task", "TaskInfo", "Write", "attach", "block",
     "by_color", "by_sets", "constant", "context", "each", "fence", "gather", "ghost", "image", "preimage",
     "reduction", "region", "restrict", "scatter", "scatter_add", "start", "stats", "stop", "task", "trace",
     "traces",

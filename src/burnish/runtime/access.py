@@ -65,13 +65,15 @@ def _fields_class(names: tuple[str, ...]) -> type:
         if getattr(self, name, None) is not value:
             raise PrivilegeError(f"assigning to .{name} changes no data; write .{name}[:] = ...")
 
-    return type("Fields", (), {"__slots__": names, "__setattr__": guard, "__doc__": "One array per field of an argument."})
+    return type(
+        "Fields", (), {"__slots__": names, "__setattr__": guard, "__doc__": "One array per field of an argument."}
+    )
 
 
 def fields_view(names: list[str], values: list[Any]) -> Any:
     """An object with the given attributes, which can be changed in place but not rebound."""
     cls = _fields_class(tuple(names))
-    made = cls.__new__(cls)
+    made: Any = object.__new__(cls)
     for name, value in zip(names, values, strict=True):
         object.__setattr__(made, name, value)
     return made
@@ -90,7 +92,9 @@ def _placed(field: Any) -> tuple[npt.NDArray[Any], Any]:
     return field, int(lo[0])
 
 
-def _local(ids: npt.NDArray[Any], values: npt.NDArray[Any], where: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+def _local(
+    ids: npt.NDArray[Any], values: npt.NDArray[Any], where: Any
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
     if isinstance(where, int):
         local = ids - where
         return local, (local >= 0) & (local < len(values))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import sys
+import threading
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,6 +15,7 @@ from types import CodeType
 from typing import Any, Literal
 
 from burnish._native import runtime as _rt
+from burnish.core.errors import BurnishError
 from burnish.runtime.errors import ContextThreadError, RuntimeProblem, TraceError, TraceMismatchError, handles, line_of, short_path
 
 Engine = Literal["local", "ray"]
@@ -46,9 +50,14 @@ class RunReport:
     tasks: list[tuple[Any, ...]] = field(default_factory=list)
 
 
+ENGINES = ("local",)
+EXECUTORS = ("serial", "threads")
+RECOVERIES = ("none",)
+
 _defaults = Settings()
 _settings: Settings | None = None
 _switch_interval: float | None = None
+_owner = ""  # name of the thread that started the context
 
 
 class Context:
@@ -84,36 +93,80 @@ def start(
     window: int = 16384,
     mapper: Any = None,
     memory_limit: str | None = None,
-    **extra: Any,
+    profile: bool = False,
+    record_edges: bool = False,
+    chaos: int = 0,
+    lanes: int | None = None,
+    reduce_limit: int = 256 << 20,
 ) -> Context:
     """Start a context on this thread (launches start one with defaults otherwise).
 
     workers: threads or processes that run tasks, the launching thread included (default: all cores).
-    window: launches in flight before the program waits. Raises RuntimeProblem if one is running.
+    check: guard every body and every attached array; slower, finds what only shows as wrong results otherwise.
+    window: launches in flight before the program waits. mapper: see :class:`Mapper`.
+    memory_limit: ``"500MB"``, ``"2GiB"``: bytes in regions and reduction buffers before the program waits.
+    profile: keep when each task ran, for :func:`profile`. record_edges: keep all dependences, for :func:`graph`.
+    chaos: above 0, the seed of random delays and orders (tests). lanes: threads that may run Python bodies at once.
+    reduce_limit: bytes in reduction buffers before they are folded.
+
+    Raises RuntimeProblem if a context is running or a setting is not possible.
     """
     return _start(
         Settings(
-            engine=engine, workers=workers, executor=executor, check=check, trace=trace, recovery=recovery,
-            window=window, mapper=mapper, memory_limit=memory_limit, **extra,
-        )  # fmt: skip
+            engine=engine,
+            workers=workers,
+            executor=executor,
+            check=check,
+            trace=trace,
+            recovery=recovery,
+            window=window,
+            mapper=mapper,
+            memory_limit=memory_limit,
+            profile=profile,
+            record_edges=record_edges,
+            chaos=chaos,
+            lanes=lanes,
+            reduce_limit=reduce_limit,
+        )
     )
 
 
-def _start(settings: Settings) -> Context:
-    global _settings, _switch_interval
-    if _rt.running():
-        raise RuntimeProblem("a context is running already; call stop() first")
+def _require_possible(settings: Settings) -> int:
+    """Refuse settings that this installation does not have; returns the number of workers."""
+    for name, value, possible in (
+        ("engine", settings.engine, ENGINES),
+        ("executor", settings.executor, ("auto", *EXECUTORS)),
+        ("recovery", settings.recovery, RECOVERIES),
+    ):
+        if value not in possible:
+            raise RuntimeProblem(f"{name}={value!r} is not available; there is {', '.join(map(repr, possible))}")
     workers = settings.workers if settings.workers is not None else (os.cpu_count() or 1)
     if workers < 1:
         raise RuntimeProblem(f"workers={workers} must be at least 1")
     if settings.window < 64:
         raise RuntimeProblem(f"window={settings.window} must be at least 64")
+    return workers
+
+
+def _start(settings: Settings) -> Context:
+    global _settings, _switch_interval, _owner
+    if _rt.running():
+        raise RuntimeProblem("a context is running already; call stop() first")
+    workers = _require_possible(settings)
     lanes = settings.lanes if settings.lanes is not None else 2
     _rt.start(
-        workers, lanes, settings.executor == "serial", settings.check, settings.record_edges, settings.profile,
-        settings.window, settings.chaos, settings.reduce_limit, _trace_options(settings.trace),
-    )  # fmt: skip
-    _settings = settings
+        workers,
+        lanes,
+        settings.executor == "serial",
+        settings.check,
+        settings.record_edges,
+        settings.profile,
+        settings.window,
+        settings.chaos,
+        settings.reduce_limit,
+        _trace_options(settings.trace),
+    )
+    _settings, _owner = settings, threading.current_thread().name
     # Bodies that release the GIL inside NumPy wait for it again while the program launches: hand over sooner.
     _switch_interval = sys.getswitchinterval()
     sys.setswitchinterval(2e-4)
@@ -189,10 +242,8 @@ def stop() -> RunReport:
 def abandon() -> None:
     """End the context after an error: wait for what runs, report nothing."""
     if _rt.running():
-        try:
+        with contextlib.suppress(Exception):
             _rt.wait_all()
-        except Exception:
-            pass
         _shut_down()
 
 
@@ -210,8 +261,8 @@ def stats() -> dict[str, Any]:
     return counters
 
 
-def _op_text(fn: Any, site: tuple[CodeType, int] | None) -> str:
-    name = getattr(fn, "__name__", "nothing (the trace was over)")
+def _op_text(info: Any, site: tuple[CodeType, int] | None) -> str:
+    name = getattr(info, "name", "nothing (the trace was over)")
     return f"{name} at {short_path(site[0].co_filename)}:{line_of(*site)}" if site else name
 
 
@@ -224,13 +275,29 @@ def _trace_mismatch(name: str, op: int, recorded: Any, recorded_site: Any, found
 
 
 @handles("thread")
-def _thread() -> ContextThreadError:
-    import threading
-
+def _thread(launched: Any) -> ContextThreadError:
+    what = f"launch of '{launched.name}'" if launched else "use of the runtime"
     return ContextThreadError(
-        f"launch from thread '{threading.current_thread().name}', but the context belongs to thread "
-        "'MainThread' that started it; launch there, or start the context in this thread"
+        f"{what} from thread '{threading.current_thread().name}', but the context belongs to thread '{_owner}' "
+        "that started it; launch there, or start the context in this thread"
     )
 
 
-atexit.register(stop)
+@atexit.register
+def _at_exit() -> None:
+    """Stop at interpreter exit; a task error that nobody has seen makes the program fail."""
+    if sys.exc_info()[0] is not None or hasattr(sys, "last_value"):  # the program has failed already
+        abandon()
+        return
+    try:
+        stop()
+    except Exception as error:
+        if isinstance(error, BurnishError):
+            print(f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
+        else:
+            traceback.print_exception(error)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        atexit.unregister(_at_exit)
+        atexit._run_exitfuncs()
+        os._exit(error.exit_code if isinstance(error, BurnishError) else 1)  # Python ignores errors of exit functions

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-from burnish.core.errors import BurnishError, Place
+from burnish.core.errors import BurnishError
 
 
 class RuntimeProblem(BurnishError):
@@ -95,10 +95,6 @@ def line_of(code: CodeType, lasti: int) -> int:
         if start <= lasti < end and line is not None:
             return line
     return code.co_firstlineno
-
-
-def place_of(code: CodeType, lasti: int) -> Place:
-    return Place(short_path(code.co_filename), line_of(code, lasti))
 
 
 _handlers: dict[str, Callable[..., RuntimeProblem]] = {}

@@ -9,6 +9,7 @@ import numpy as np
 
 from burnish._native import runtime as _rt
 from burnish.runtime.errors import RuntimeProblem
+from burnish.runtime.signature import internal_task
 
 _BUILTIN: dict[str, Callable[[Any, Any], Any]] = {
     "+": lambda a, b: a + b,
@@ -84,7 +85,7 @@ class FutureMap(_rt.FutureMapBase):  # type: ignore[misc]
 
 
 def _apply(fn: Callable[[Any], Any]) -> Any:
-    return _rt.make_task(lambda value: fn(value), getattr(fn, "__name__", "map"), [("value", None)], True, False, False, True, True, 0, None)
+    return internal_task(lambda value: fn(value), getattr(fn, "__name__", "map"), ("value",))
 
 
 _folds: dict[tuple[Any, int], Any] = {}
@@ -101,6 +102,5 @@ def _fold(combine: Callable[[Any, Any], Any], n: int) -> Any:
                 result = combine(result, value)
             return result
 
-        params = [(f"v{i}", None) for i in range(n)]
-        _folds[key] = _rt.make_task(fold, "reduce", params, True, False, False, True, True, 0, None)
+        _folds[key] = internal_task(fold, "reduce", tuple(f"v{i}" for i in range(n)))
     return _folds[key]

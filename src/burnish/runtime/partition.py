@@ -11,10 +11,8 @@ import numpy.typing as npt
 from burnish._native import ispace as _ispace
 from burnish._native import runtime as _rt
 from burnish.runtime.errors import PartitionError, ProjectionError, handles
-from burnish.runtime.naming import argument_text, assigned_name, here
+from burnish.runtime.naming import here, name_of, text_of
 from burnish.runtime.region import Rect, Region
-
-_names: dict[int, tuple[str | None, Any]] = {}
 
 
 class Partition(_rt.PartitionBase):  # type: ignore[misc]
@@ -59,9 +57,14 @@ class Partition(_rt.PartitionBase):  # type: ignore[misc]
 
     @property
     def name(self) -> str:
+        """The variable it was assigned to, else the expression that made it."""
         info = self._info
-        given, site = _names.get(info["id"], (None, None))
-        return given or assigned_name(site) or f"partition{info['id']}"
+        return name_of(info["origin"]) or text_of(info["origin"]) or f"partition{info['id']}"
+
+    @property
+    def color_range(self) -> str:
+        """The colors as text: ``0..15``, or ``0..3, 0..4``."""
+        return ", ".join(f"0..{n - 1}" for n in self.colors)
 
     def __iter__(self) -> Iterator[Region]:
         for color in np.ndindex(*self.colors):
@@ -99,10 +102,9 @@ def _shape(colors: int | Sequence[int]) -> list[int]:
     return shape
 
 
-def _add(parent: Region, shape: Sequence[int], built: tuple[list[Any], bool, bool], name: str | None = None) -> Partition:
+def _add(parent: Region, shape: Sequence[int], built: tuple[list[Any], bool, bool]) -> Partition:
     spaces, disjoint, complete = built
-    part: Partition = _rt.add_partition(parent, list(shape), spaces, disjoint, complete)
-    _names[part._info["id"]] = (name, here())
+    part: Partition = _rt.add_partition(parent, list(shape), spaces, disjoint, complete, here())
     return part
 
 
@@ -126,7 +128,13 @@ def block(r: Region, colors: int | Sequence[int]) -> Partition:
     return _add(r, shape, _ispace.block(r.ispace, shape))
 
 
-def restrict(r: Region, colors: int | Sequence[int], transform: npt.ArrayLike, extent: Sequence[int], offset: int | Sequence[int] = 0) -> Partition:
+def restrict(
+    r: Region,
+    colors: int | Sequence[int],
+    transform: npt.ArrayLike,
+    extent: Sequence[int],
+    offset: int | Sequence[int] = 0,
+) -> Partition:
     """Color c gets the rectangle at ``transform @ c + offset`` of size ``extent``, clipped to ``r``.
 
     ``transform`` has shape (dimensions of r, dimensions of the color space).
@@ -146,7 +154,11 @@ def ghost(p: Partition, width: int | Sequence[int], *, wrap: bool = False, inclu
     """
     info = p._info
     dims = len(info["parent"].ispace.bounds[0])
-    return _add(info["parent"], info["shape"], _ispace.ghost(info["parent"].ispace, info["spaces"], _width(width, dims), wrap, include_self))
+    return _add(
+        info["parent"],
+        info["shape"],
+        _ispace.ghost(info["parent"].ispace, info["spaces"], _width(width, dims), wrap, include_self),
+    )
 
 
 def by_color(r: Region, colors: str | npt.ArrayLike, count: int | None = None) -> Partition:
@@ -189,7 +201,9 @@ def _pointers(source: Region, pointer: str | npt.ArrayLike) -> tuple[npt.NDArray
     return np.ascontiguousarray(values, dtype=np.int64).ravel(), label
 
 
-def _follow(builder: Any, spaces: list[Any], pointers: npt.NDArray[np.int64], over: Any, label: str, target: Region) -> Any:
+def _follow(
+    builder: Any, spaces: list[Any], pointers: npt.NDArray[np.int64], over: Any, label: str, target: Region
+) -> Any:
     size = int(np.prod(_rt.root_info(target)["shape"]))
     bad = np.flatnonzero((pointers < -1) | (pointers >= size))
     if bad.size:
@@ -212,39 +226,11 @@ def preimage(p: Partition, pointer: str | npt.ArrayLike, source: Region) -> Part
     """Color c gets ``{ i in source : pointer[i] in p[c] }``; ``pointer`` is a field of ``source`` or an array."""
     info = p._info
     pointers, label = _pointers(source, pointer)
-    return _add(source, info["shape"], _follow(_ispace.preimage, info["spaces"], pointers, source.ispace, label, info["parent"]))
+    return _add(
+        source, info["shape"], _follow(_ispace.preimage, info["spaces"], pointers, source.ispace, label, info["parent"])
+    )
 
 
 @handles("color")
 def _color(part: Partition, key: Any) -> ProjectionError:
-    last = ", ".join(f"0..{n - 1}" for n in part.colors)
-    return ProjectionError(f"{part.name}[{key!r}]: colors of this partition are {last}")
-
-
-@handles("projection")
-def _projection(part: Partition, _: Any, color: tuple[int, ...], target: tuple[int, ...]) -> ProjectionError:
-    site = here()
-    text = next((t for i in range(1, 40) if (t := argument_text(site, i)) and "each" in t and _names_partition(t, part)), None)
-    label = text or f"{part.name}[...]"
-    source, got = (x[0] if len(x) == 1 else x for x in (color, target))
-    last = ", ".join(f"0..{n - 1}" for n in part.colors)
-    return ProjectionError(f'{label} at color {source} gives {got}, outside {last}; use edge="skip"|"clip"|"wrap"')
-
-
-def _names_partition(text: str, part: Partition) -> bool:
-    import sys
-
-    frame = sys._getframe()
-    name = text.partition("[")[0].strip()
-    found = frame
-    while found is not None:
-        value = found.f_locals.get(name, found.f_globals.get(name))
-        if isinstance(value, Partition) and value._info["id"] == part._info["id"]:
-            return True
-        found = found.f_back  # type: ignore[assignment]
-    return False
-
-
-@handles("projection_rank")
-def _projection_rank(part: Partition, _: Any) -> ProjectionError:
-    return ProjectionError(f"{part.name} has {len(part.colors)}-dimensional colors, the projection gives another number of coordinates")
+    return ProjectionError(f"{part.name}[{key!r}]: colors of this partition are {part.color_range}")

@@ -50,7 +50,9 @@ class _Reduce:
     def __getitem__(self, key: str | tuple[str, ...]) -> Privilege:
         op, *fields = (key,) if isinstance(key, str) else key
         if _rt.find_reduction(op) < 0:
-            raise RuntimeProblem(f'Reduce["{op}"]: unknown operator; builtin are + * min max & |, others are made with reduction()')
+            raise RuntimeProblem(
+                f'Reduce["{op}"]: unknown operator; builtin are + * min max & |, others are made with reduction()'
+            )
         return Privilege((Requirement(REDUCE, tuple(fields), op),))
 
 
@@ -71,3 +73,9 @@ def reduction(name: str, fn: Any, identity: Any, *, commutative: bool = True) ->
     """
     if _rt.add_reduction(name, fn, identity, commutative) < 0:
         raise RuntimeProblem(f"reduction '{name}' exists already")
+
+
+def operator_name(op: int) -> str:
+    """Name of a reduction operator by its number."""
+    name: str = _rt.reduction_name(op)
+    return name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from burnish._native import ispace as _ispace
 from burnish._native import runtime as _rt
 from burnish.runtime.errors import HostAccessError, RuntimeProblem, handles
-from burnish.runtime.naming import assigned_name, here
+from burnish.runtime.naming import here, name_of
 
 if TYPE_CHECKING:
     from burnish.runtime.partition import Partition
@@ -57,9 +56,6 @@ class Field:
     inner: tuple[int, ...] = ()
 
 
-_names: dict[int, tuple[str | None, Any]] = {}  # root id -> given name, site of creation
-
-
 def fields_of(dtype: npt.DTypeLike | Mapping[str, Any] | None, fields: Mapping[str, Any] | None) -> tuple[Field, ...]:
     """Normalize ``dtype``/``fields`` to a tuple of fields; one unnamed dtype becomes field ``value``."""
     if isinstance(dtype, Mapping):
@@ -80,7 +76,9 @@ def fields_of(dtype: npt.DTypeLike | Mapping[str, Any] | None, fields: Mapping[s
         inner = tuple(int(n) for n in field_dtype.shape)
         scalar = field_dtype.base
         if scalar.hasobject or scalar.names:
-            raise RuntimeProblem(f"field '{name}' has dtype {scalar}; regions hold plain numbers (split records into fields)")
+            raise RuntimeProblem(
+                f"field '{name}' has dtype {scalar}; regions hold plain numbers (split records into fields)"
+            )
         made.append(Field(str(name), scalar.newbyteorder("="), inner))
     if not 1 <= len(made) <= MAX_FIELDS:
         raise RuntimeProblem(f"a region has 1 to {MAX_FIELDS} fields, got {len(made)}; use several regions")
@@ -128,8 +126,7 @@ class Region(_rt.RegionBase):  # type: ignore[misc]
     def name(self) -> str:
         """Given name, or the variable it was assigned to."""
         info = _rt.root_info(self)
-        given, site = _names.get(info["id"], (info["name"], None))
-        root_name = given or assigned_name(site) or f"region{info['id']}"
+        root_name = name_of(info["origin"]) or f"region{info['id']}"
         _, space, partition, color, is_root = _rt.node_info(self)
         if is_root:
             return root_name
@@ -222,33 +219,23 @@ class Region(_rt.RegionBase):  # type: ignore[misc]
 
     def fill(self, value: npt.ArrayLike, field: str | None = None) -> None:
         """Set all points to ``value`` (a scalar or one point's inner array); a launch like any other."""
+        from burnish.runtime.filling import fill_field  # tasks are made of regions
+
         chosen = [self._field(field)] if field is not None or len(self.fields) == 1 else list(self.fields)
         for f in chosen:
-            point = np.array(np.broadcast_to(np.asarray(value, dtype=f.dtype), f.inner))
-            _fill_task(f.name)(self, point)
+            fill_field(self, f, value)
 
     def detach(self) -> npt.NDArray[Any]:
-        """End :func:`attach`: waits, and gives the array back writeable."""
+        """End :func:`attach`: waits, and gives the array back writeable; the region cannot be used any more."""
         info = _rt.root_info(self)
         if not info["attached"]:
             raise RuntimeProblem(f"'{self.name}' was not attached")
         access = _rt.open_host(self.root, READ_WRITE, None)
         _rt.close_host(access)
-        array: npt.NDArray[Any] = _attached.pop(info["id"])
+        _rt.give_up(self)
+        array: npt.NDArray[Any] = info["owner"]
         array.flags.writeable = True
         return array
-
-
-@functools.cache
-def _fill_task(field: str) -> Any:
-    def fill(out: Any, value: Any) -> None:
-        getattr(out, field)[...] = value
-
-    params = [("out", [([field], WRITE, -1)]), ("value", None)]
-    return _rt.make_task(fill, "fill", params, False, False, False, True, True, 0, None)
-
-
-_attached: dict[int, npt.NDArray[Any]] = {}
 
 
 def region(
@@ -264,20 +251,20 @@ def region(
     ``dtype`` may be a mapping of field names to dtypes, a structured dtype, or a dtype (field ``value``, default f8);
     subarray dtypes such as ``("f8", 10)`` give every point an inner shape. Contents are zero unless ``fill`` is given.
     """
-    points = None
-    if isinstance(shape, IndexSpace):
-        shape, points = shape.shape, shape.points
-    extents = [int(shape)] if isinstance(shape, (int, np.integer)) else [int(n) for n in shape]
+    whole = shape if isinstance(shape, IndexSpace) else None
+    given = whole.shape if whole is not None else shape
+    extents = [int(given)] if isinstance(given, (int, np.integer)) else [int(n) for n in given]  # type: ignore[union-attr]
     if not 1 <= len(extents) <= 4:
         raise RuntimeProblem(f"a region has 1 to 4 dimensions, got {len(extents)}")
     if any(n < 0 for n in extents):
         raise RuntimeProblem(f"region shape {tuple(extents)} has a negative extent")
     made = fields_of(dtype, fields)
     space = None
-    if points is not None:
-        space = _ispace.points([0] * len(extents), extents, np.ascontiguousarray(points, dtype=np.int64))
-    result: Region = _rt.make_region(name or "", extents, space, [(f.name, f.dtype, list(f.inner)) for f in made], None)
-    _names[_rt.root_info(result)["id"]] = (name, here() if name is None else None)
+    if whole is not None and whole.points is not None:
+        space = _ispace.points([0] * len(extents), extents, np.ascontiguousarray(whole.points, dtype=np.int64))
+    result: Region = _rt.make_region(
+        extents, space, [(f.name, f.dtype, list(f.inner)) for f in made], None, name or here()
+    )
     if fill is not None:
         result.fill(fill)
     return result
@@ -293,17 +280,19 @@ def attach(array: npt.NDArray[Any], *, name: str | None = None) -> Region:
     if not array.flags.writeable:
         raise RuntimeProblem("attach needs a writeable array (is it attached already?)")
     (field,) = fields_of(array.dtype, None)
-    result: Region = _rt.make_region(name or "", list(array.shape), None, [(field.name, field.dtype, [])], array)
+    result: Region = _rt.make_region(list(array.shape), None, [(field.name, field.dtype, [])], array, name or here())
     array.flags.writeable = False
-    info = _rt.root_info(result)
-    _attached[info["id"]] = array
-    _names[info["id"]] = (name, here() if name is None else None)
     return result
 
 
 @handles("host_open")
 def _host_open(region: Region) -> HostAccessError:
-    return HostAccessError(f"'{region.name}' is being written by the main program; launch after the host() block has ended")
+    info = _rt.root_info(region)
+    if info["attached"] and info["owner"].flags.writeable:
+        return HostAccessError(f"'{region.name}' was detached from its array; attach the array again")
+    return HostAccessError(
+        f"'{region.name}' is being written by the main program; launch after the host() block has ended"
+    )
 
 
 def elements(shape: Sequence[int]) -> int:
