@@ -221,11 +221,21 @@ void Context::retire(TaskRecord *t, int self, RecordState state) {
     }
     if (t->launch) release_launch(t->launch);
     if (state == RecordState::Failed || options_.record_edges) return;  // stays for those who ask later
-    returned_records_[self]->push(t);
+    if (self == 0) take_back(t);  // still in the cache: the next launch takes it
+    else returned_records_[self]->push(t);
 }
 
 void Context::release_launch(Launch *l) {
     if (l->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) returned_launches_.push(l);
+}
+
+void Context::take_back(TaskRecord *t) {
+    for (Edge *block = t->spill_edges; block;) {
+        Edge *after = block[0].next;
+        spare_edges_.push_back(block);
+        block = after;
+    }
+    records_.give(t);
 }
 
 void Context::recycle() {
@@ -233,12 +243,7 @@ void Context::recycle() {
         TaskRecord *t = stack->take_all();
         while (t) {
             TaskRecord *next = t->next_free;
-            for (Edge *block = t->spill_edges; block;) {
-                Edge *after = block[0].next;
-                spare_edges_.push_back(block);
-                block = after;
-            }
-            records_.give(t);
+            take_back(t);
             t = next;
         }
     }
@@ -353,7 +358,8 @@ uint32_t Context::site_here() {
     PyFrameObject *frame = PyThreadState_GetFrame(PyThreadState_Get());
     while (frame) {
         PyCodeObject *code = PyFrame_GetCode(frame);
-        if (!internal_code(code)) {
+        if (code == last_site_code_ || !internal_code(code)) {
+            last_site_code_ = code;
             int lasti = PyFrame_GetLasti(frame);
             uint64_t key = reinterpret_cast<uint64_t>(code) * 0x9e3779b97f4a7c15ull + static_cast<uint64_t>(lasti);
             if (key == last_site_key_) {

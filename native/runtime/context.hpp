@@ -175,6 +175,7 @@ class Context final : public Runner {
     void poison(TaskRecord *t, Failure *failure) override;
     void release_static(TaskRecord *t, int self, Failure *failure) override;
     bool internal_code(PyCodeObject *code);
+    void take_back(TaskRecord *t);  // launching thread
 
     Options options_;
     std::unique_ptr<Tracer> tracer_;
@@ -189,6 +190,7 @@ class Context final : public Runner {
     std::unordered_map<uint64_t, uint32_t> site_ids_;
     std::unordered_map<PyCodeObject *, bool> internal_codes_;  // keys are strong references
     uint64_t last_site_key_ = 0;
+    PyCodeObject *last_site_code_ = nullptr;
     uint32_t last_site_ = 0;
     std::vector<std::unique_ptr<Failure>> failures_;
     std::mutex failure_mutex_;

@@ -35,7 +35,7 @@ enum class RecordKind : uint8_t { Task, Fold, Host };
 enum class RecordState : uint8_t { Waiting, Done, Failed };
 
 constexpr int kInlineArgs = 6;
-constexpr int kInlineEdges = 6;
+constexpr int kInlineEdges = 5;  // a record fills four cache lines
 constexpr int32_t kPendingBias = 1 << 30;
 
 inline Edge *closed() { return reinterpret_cast<Edge *>(uintptr_t{2}); }
@@ -65,6 +65,7 @@ struct alignas(64) TaskRecord {
     RegionNode *inline_nodes[kInlineArgs];
     Edge inline_edges[kInlineEdges];
 };
+static_assert(sizeof(TaskRecord) == 256);
 
 struct User {
     TaskRecord *rec = nullptr;

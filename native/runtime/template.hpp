@@ -77,7 +77,8 @@ struct LoggedOp {
     TaskDef *task = nullptr;
     const OpPlan *plan = nullptr;
     std::shared_ptr<const IndexPlan> index;
-    std::vector<RegionNode *> own_nodes;  // single launches
+    RegionNode *few_nodes[kInlineArgs];
+    std::vector<RegionNode *> many_nodes;  // launches without an index plan and more nodes than that
     int64_t points = 0;
     bool predicated = false;
     bool separator = false;
@@ -85,7 +86,9 @@ struct LoggedOp {
     tracing::Token signature;
     uint64_t first_user = 0;  // in the tracer's ring of users; one per point (folds not counted)
 
-    RegionNode *const *nodes() const { return index ? index->nodes.data() : own_nodes.data(); }
+    RegionNode *const *nodes() const {
+        return index ? index->nodes.data() : points * plan->n_args <= kInlineArgs ? few_nodes : many_nodes.data();
+    }
 };
 
 // Null if the ops cannot be recorded. `refresh` brings a node's atoms up to date.

@@ -7,10 +7,10 @@
 namespace burnish::runtime {
 
 namespace {
-constexpr size_t kLogOps = 20000;       // longer than any trace: candidates have at most 8192 ops
-constexpr size_t kUserRing = 1u << 18;
+constexpr size_t kLogOps = 1u << 14;  // longer than any trace: candidates have at most 8192 ops
+constexpr size_t kUserRing = 1u << 16;
 constexpr size_t kTemplatesPerTrace = 16;
-constexpr size_t kStrip = 200000;
+constexpr size_t kStrip = 200000;    // ops that a profile shows
 using tracing::kNone;
 }  // namespace
 
@@ -37,6 +37,7 @@ void ReplayInstance::prepare(std::shared_ptr<Template> t) {
 Tracer::Tracer(Context &context, const TraceOptions &options) : context_(context), options_(options) {
     if (options.automatic) recognizer_ = std::make_unique<tracing::Recognizer>(options.recognizer);
     users_.resize(kUserRing);
+    log_.resize(kLogOps);
 }
 Tracer::~Tracer() = default;
 
@@ -51,18 +52,20 @@ bool Tracer::finished_before(uint64_t position) {
 }
 
 // ---- the op log ----
+LoggedOp &Tracer::next_log() { return log_[n_log_++ & (kLogOps - 1)]; }
+
 LoggedOp &Tracer::log(const Op &op) {
-    if (log_.size() >= kLogOps) {
-        log_.pop_front();
-        ++log_base_;
-    }
-    LoggedOp &l = log_.emplace_back();
+    LoggedOp &l = next_log();
     l.task = op.launch->task;
     l.plan = op.plan;
-    l.index = op.index;
-    if (!op.index) l.own_nodes.assign(op.nodes, op.nodes + op.points * op.plan->n_args);
+    if (l.index != op.index) l.index = op.index;
     l.points = op.points;
     l.predicated = op.predicated;
+    l.separator = false;
+    int64_t nodes = op.points * op.plan->n_args;
+    if (op.index) l.many_nodes.clear();
+    else if (nodes <= kInlineArgs) std::copy(op.nodes, op.nodes + nodes, l.few_nodes);
+    else l.many_nodes.assign(op.nodes, op.nodes + nodes);
     l.site = op.launch->site;
     l.signature = op.signature;
     l.first_user = n_users_;
@@ -81,7 +84,7 @@ void Tracer::analyse(const Op &op, FutureState **futures, LoggedOp &) {
         context_.analyse(t, *op.plan, op.predicated);
         context_.issue(t);
     }
-    if (strip.size() < kStrip) strip.emplace_back(0, kNone);
+    if (context_.options().profile && strip.size() < kStrip) strip.emplace_back(0, kNone);
 }
 
 void Tracer::issue(const Op &op, FutureState **futures) {
@@ -117,7 +120,7 @@ void Tracer::issue(const Op &op, FutureState **futures) {
 }
 
 void Tracer::separator() {
-    if (log_.empty() || log_.back().separator) return;
+    if (!n_log_ || op_at(n_log_ - 1).separator) return;
     if (manual_) return split_manual();
     if (recognizer_) recognizer_->separator();
     if (live_) fold_back();
@@ -125,20 +128,18 @@ void Tracer::separator() {
 }
 
 void Tracer::log_separator() {
-    if (log_.size() >= kLogOps) {
-        log_.pop_front();
-        ++log_base_;
-    }
-    log_.emplace_back().separator = true;
-    if (strip.size() < kStrip) strip.emplace_back(3, kNone);
+    LoggedOp &l = next_log();
+    l.separator = true;
+    l.index.reset();
+    if (context_.options().profile && strip.size() < kStrip) strip.emplace_back(3, kNone);
 }
 
 // ---- capture ----
 std::shared_ptr<Template> Tracer::capture_range(uint64_t first, uint32_t length) {
-    if (first < log_base_ || first + length > log_end()) return nullptr;
+    if (first < log_start() || first + length > log_end()) return nullptr;
     std::vector<const LoggedOp *> ops;
     for (uint32_t k = 0; k < length; ++k) {
-        const LoggedOp &op = log_[first - log_base_ + k];
+        const LoggedOp &op = op_at(first + k);
         if (op.separator) return nullptr;
         for (int64_t i = 0; i < op.points * op.plan->n_args; ++i)
             if (op.nodes()[i]->root->death) return nullptr;
@@ -149,7 +150,7 @@ std::shared_ptr<Template> Tracer::capture_range(uint64_t first, uint32_t length)
 }
 
 void Tracer::capture_last(uint32_t candidate, uint32_t length) {
-    auto made = length <= log_.size() ? capture_range(log_end() - length, length) : nullptr;
+    auto made = length <= log_end() - log_start() ? capture_range(log_end() - length, length) : nullptr;
     recognizer_->mark_captured(candidate, made != nullptr);
     if (!made) return;
     Known &known = known_[candidate];
@@ -163,7 +164,7 @@ void Tracer::capture_last(uint32_t candidate, uint32_t length) {
     known.last_use = log_end();
     known.sites.clear();
     for (uint32_t k = 0; k < length; ++k) {
-        known.sites.push_back(log_[log_.size() - length + k].site);
+        known.sites.push_back(op_at(n_log_ - length + k).site);
         size_t at = strip.size() - length + k;
         if (strip.size() >= length && strip.size() < kStrip) strip[at] = {1, candidate};
     }
@@ -196,7 +197,7 @@ bool Tracer::open(Known &known, uint32_t slot, const Op &op) {
     }
     if (!chosen) return false;
     uint64_t first = log_end() - 1 - slot;  // the current op is logged already
-    if (slot > log_.size() - 1) return false;
+    if (slot >= log_end() - log_start()) return false;
     if (!free_) {
         free_ = returned_.take_all();
         if (!free_) {
@@ -212,7 +213,7 @@ bool Tracer::open(Known &known, uint32_t slot, const Op &op) {
     live_ = inst;
     const Template &t = *inst->tmpl;
     for (uint32_t k = 0; k < slot; ++k) {  // adopted: slots that were issued by other means
-        const LoggedOp &past = log_[first - log_base_ + k];
+        const LoggedOp &past = op_at(first + k);
         if (past.separator || n_users_ - past.first_user > kUserRing || !bind(t.slots[k], past)) {
             close_instance();
             return false;
@@ -251,6 +252,7 @@ bool Tracer::bind(const TemplateSlot &slot, const LoggedOp &op) {
 
 void Tracer::replay(const Op &op, FutureState **futures, LoggedOp &) {
     const TemplateSlot &slot = live_->tmpl->slots[live_->next_slot];
+    live_->refs.fetch_add(static_cast<int32_t>(slot.end_row - slot.first_row), std::memory_order_relaxed);
     for (uint32_t row = slot.first_row; row < slot.end_row; ++row) {
         int32_t point = live_->tmpl->row_point[row];
         if (point < 0) {
@@ -268,7 +270,7 @@ void Tracer::replay(const Op &op, FutureState **futures, LoggedOp &) {
     }
     ++live_->next_slot;
     ++context_.counters.replayed;
-    if (strip.size() < kStrip) strip.emplace_back(2, live_candidate_);
+    if (context_.options().profile && strip.size() < kStrip) strip.emplace_back(2, live_candidate_);
 }
 
 void Tracer::close_open_reductions(uint32_t row) {
@@ -296,7 +298,6 @@ void Tracer::issue_row(TaskRecord *t, uint32_t row) {
     t->instance = &inst;
     t->slot = row;
     inst.users[row] = User(t);
-    inst.refs.fetch_add(1, std::memory_order_relaxed);
     link_entries(t, row);
     if (inst.adopted_rows || context_.options().record_edges)
         for (uint32_t i = tmpl.pred_begin[row]; i < tmpl.pred_begin[row + 1]; ++i) {
@@ -359,7 +360,7 @@ void Tracer::fold_back() {
     ++folds_back;
     for (uint32_t k = inst.adopted_slots; k < inst.next_slot; ++k) {
         const TemplateSlot &slot = t.slots[k];
-        const LoggedOp &op = log_[inst.first_op - log_base_ + k];
+        const LoggedOp &op = op_at(inst.first_op + k);
         for (uint32_t row = slot.first_row; row < slot.end_row; ++row) {
             if (t.row_point[row] < 0) {
                 for (const auto &part : t.folds[static_cast<size_t>(-1 - t.row_point[row])].parts)
@@ -469,7 +470,8 @@ void Tracer::end() {
     } else if (n && !m.deviated) {
         if (auto made = capture_range(manual_first_, n)) {
             m.tmpl = std::move(made);
-            m.ops.assign(log_.end() - n, log_.end());
+            m.ops.clear();
+            for (uint64_t k = manual_first_; k < log_end(); ++k) m.ops.push_back(op_at(k));
         }
     }
     manual_ = nullptr;

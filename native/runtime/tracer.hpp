@@ -4,7 +4,6 @@
 // instance get their edges from the template and touch no analysis state. When the instance ends, complete or not, the
 // state is brought forward: from the exit list, or op by op for what was issued (folding).
 #pragma once
-#include <deque>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -97,8 +96,8 @@ class Tracer {
     // Position in the stream of task records, and whether all records before one have finished.
     uint64_t record_position() const { return n_users_; }
     bool finished_before(uint64_t position);
-    uint64_t log_start() const { return log_base_; }
-    uint64_t log_end() const { return log_base_ + log_.size(); }
+    uint64_t log_start() const { return n_log_ > log_.size() ? n_log_ - log_.size() : 0; }
+    uint64_t log_end() const { return n_log_; }
     std::vector<TraceSummary> traces() const;
     std::vector<std::pair<uint8_t, uint32_t>> strip;  // per op: 0 analysed, 1 captured, 2 replayed, 3 separator; trace
     uint64_t captures = 0, replays = 0, folds_back = 0, declined = 0;
@@ -121,6 +120,8 @@ class Tracer {
     };
 
     LoggedOp &log(const Op &op);
+    LoggedOp &next_log();
+    const LoggedOp &op_at(uint64_t position) const { return log_[position & (log_.size() - 1)]; }
     void analyse(const Op &op, FutureState **futures, LoggedOp &logged);
     void replay(const Op &op, FutureState **futures, LoggedOp &logged);
     bool open(Known &known, uint32_t slot, const Op &op);
@@ -144,8 +145,8 @@ class Tracer {
     Context &context_;
     TraceOptions options_;
     std::unique_ptr<tracing::Recognizer> recognizer_;
-    std::deque<LoggedOp> log_;
-    uint64_t log_base_ = 0;
+    std::vector<LoggedOp> log_;     // ring
+    uint64_t n_log_ = 0;
     std::vector<User> users_;       // ring
     uint64_t n_users_ = 0, finished_ = 0;  // all records before finished_ have finished
     std::unordered_map<uint32_t, Known> known_;
