@@ -435,6 +435,7 @@ nb::dict counters() {
     d["refinements"] = k.refinements;
     d["merges"] = k.merges;
     d["replayed"] = k.replayed;
+    d["launch_ns"] = k.launch_ns;
     d["completed"] = c->scheduler().completed();
     d["captures"] = c->tracer().captures;
     d["replays"] = c->tracer().replays;

@@ -12,12 +12,13 @@ uint64_t next_serial() {
     return ++serial;
 }
 
-uint64_t now_ns() {
+}  // namespace
+
+uint64_t clock_ns() {
     return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                      std::chrono::steady_clock::now().time_since_epoch())
                                      .count());
 }
-}  // namespace
 
 Context *current() { return g_current; }
 void set_current(Context *c) { g_current = c; }
@@ -191,7 +192,7 @@ RecordState Context::run(TaskRecord *t, int self) {
         finish_poisoned(t);
         return RecordState::Failed;
     }
-    uint64_t start = options_.profile ? now_ns() : 0;
+    uint64_t start = options_.profile ? clock_ns() : 0;
     RecordState state = RecordState::Done;
     switch (t->kind) {
         case RecordKind::Task: state = skipped(t) ? RecordState::Done : run_body(*this, t, self); break;
@@ -199,7 +200,7 @@ RecordState Context::run(TaskRecord *t, int self) {
         case RecordKind::Host: break;
     }
     if (options_.profile) {
-        uint64_t end = now_ns();
+        uint64_t end = clock_ns();
         timeline[self].push_back({t->seq, t->launch->task ? t->launch->task->id : 0, t->point, self, start, end});
         if (t->launch->task) {
             t->launch->task->run_ns.fetch_add(end - start, std::memory_order_relaxed);

@@ -199,6 +199,7 @@ class Context final : public Runner {
     std::thread::id thread_;
 };
 
+uint64_t clock_ns();            // steady clock
 Context *current();             // null if none was started
 void set_current(Context *c);
 

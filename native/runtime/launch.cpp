@@ -213,7 +213,9 @@ bool run_op(Context *c, const Op &op, FutureState **futures) {
     ++task->launches;
     task->points += static_cast<uint64_t>(op.points);
     ++c->counters.launches;
+    uint64_t start = c->options().profile ? clock_ns() : 0;
     c->tracer().issue(op, futures);
+    if (c->options().profile) c->counters.launch_ns += clock_ns() - start;
     c->release_launch(op.launch);
     return c->throttle();
 }

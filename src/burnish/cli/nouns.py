@@ -31,9 +31,12 @@ class Noun(NamedTuple):
     help: str
 
 
+PROGRAMS = "Programs"
+MEASURE = "Measure"
 INSTALLATION = "This installation"
 
 NOUNS = (
+    Noun(PROGRAMS, "run", "burnish.cli.run", "Run a program in parallel; show its task graph, timeline and traces."),
     Noun(INSTALLATION, "tour", "burnish.cli.tour", "Run every system on a real input; write one page of pictures."),
     Noun(INSTALLATION, "doctor", "burnish.cli.doctor", "Show what is installed, what is missing, what was found."),
 )

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType
@@ -80,6 +80,7 @@ class Context:
 
 
 _context = Context()
+_observer: Callable[[], None] | None = None
 
 
 def start(
@@ -215,6 +216,12 @@ def set_defaults(settings: Settings) -> None:
     _defaults = settings
 
 
+def set_observer(observe: Callable[[], None] | None) -> None:
+    """What is called when a context has finished its launches, just before it ends."""
+    global _observer
+    _observer = observe
+
+
 def context() -> Context:
     """The running context (started with defaults if there is none)."""
     if not _rt.running():
@@ -234,6 +241,8 @@ def stop() -> RunReport:
     try:
         _rt.wait_all()
     finally:
+        if _observer is not None:
+            _observer()
         report = RunReport(_rt.counters(), _rt.task_table())
         _shut_down()
     return report
