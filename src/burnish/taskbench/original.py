@@ -1,0 +1,118 @@
+"""Task Bench's own command line and report, so that scripts written for it keep working."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from burnish.taskbench.graph import PERIODIC, Graph
+from burnish.taskbench.kernel import Kernel
+
+#: Single-dash spellings with a value, and without; ``-v`` and ``-vv`` stay as they are.
+VALUED = (
+    "steps", "width", "type", "radix", "period", "fraction", "kernel", "iter", "output", "scratch", "sample",
+    "imbalance", "nodes",
+)  # fmt: skip
+FLAGS = {"and": "--and", "skip-graph-validation": "--no-validate", "vv": "--very-verbose"}
+
+
+def double_dashes(arguments: Sequence[str]) -> list[str]:
+    """The arguments with the original's single-dash options written as ours.
+
+    >>> double_dashes(["-steps", "9", "-type", "fft", "-and", "-skip-graph-validation"])
+    ['--steps', '9', '--type', 'fft', '--and', '--no-validate']
+    """
+    out, value_next = [], False
+    for argument in arguments:
+        name = argument[1:]
+        if value_next or not argument.startswith("-") or argument.startswith("--"):
+            out.append(argument)
+            value_next = False
+        elif name in VALUED:
+            out.append("-" + argument)
+            value_next = True
+        else:
+            out.append(FLAGS.get(name, argument))
+    return out
+
+
+def configuration(graphs: Sequence[Graph], kernels: Sequence[Kernel], verbose: int = 0) -> str:
+    """What the original prints before a run; with ``verbose`` the points and dependences of every step."""
+    lines = ["Running Task Benchmark", "  Configuration:"]
+    for number, (graph, kernel) in enumerate(zip(graphs, kernels, strict=True), 1):
+        lines += [
+            f"    Task Graph {number}:",
+            f"      Time Steps: {graph.steps}",
+            f"      Max Width: {graph.width}",
+            f"      Dependence Type: {graph.type}",
+            f"      Radix: {graph.radix}",
+            f"      Period: {graph.period if graph.type in PERIODIC else 0}",
+            f"      Fraction Connected: {graph.fraction:f}",
+            "      Kernel:",
+            f"        Type: {kernel.name}",
+            f"        Iterations: {kernel.iterations}",
+            f"        Samples: {kernel.samples}",
+            f"        Imbalance: {kernel.imbalance:f}",
+            f"      Output Bytes: {graph.output}",
+            f"      Scratch Bytes: {graph.scratch}",
+        ]
+        if verbose:
+            for t in range(graph.steps):
+                lines += _step(graph, t, verbose)
+    return "\n".join(lines) + "\n"
+
+
+def _step(graph: Graph, t: int, verbose: int) -> list[str]:
+    now, before = graph.points(t), graph.points(t - 1)
+    lines = [
+        f"      Timestep {t} (offset {now.start}, width {len(now)}, "
+        f"last offset {before.start}, last width {len(before)}):",
+        "        Points:" + "".join(f" {p}" for p in now),
+        "        Dependencies:",
+    ]
+    lines += [f"          Point {p}:" + "".join(f" {q}" for q in graph.inputs(t, p)) for p in now]
+    if verbose > 1:
+        lines.append("        Reverse Dependencies:")
+        for q in before:
+            users = [p for a, b in graph.reverse_dependencies(t - 1, q) for p in range(a, b + 1)]
+            lines.append(f"          Point {q}:" + "".join(f" {p}" for p in users))
+    return lines
+
+
+def report(graphs: Sequence[Graph], kernels: Sequence[Kernel], elapsed: float, nodes: int = 0) -> str:
+    """What the original prints after a run of ``elapsed`` seconds; ``nodes`` splits dependences by owner."""
+    counts = [graph.counts(nodes) for graph in graphs]
+    pairs = list(zip(graphs, kernels, strict=True))
+    flops, moved = (sum(getattr(kernel, what)(graph) for graph, kernel in pairs) for what in ("flops", "bytes"))
+    local, other = sum(c.local for c in counts), sum(c.nonlocal_ for c in counts)
+    lines = [
+        f"Total Tasks {sum(c.tasks for c in counts)}",
+        f"Total Dependencies {sum(c.dependencies for c in counts)}",
+    ]
+    if nodes > 0:
+        lines += [
+            f"  Local Dependencies {local} (estimated)",
+            f"  Nonlocal Dependencies {other} (estimated)",
+            f"  Number of Nodes (used for estimate) {nodes}",
+        ]
+    else:
+        lines.append("  Unable to estimate local/nonlocal dependencies")
+    lines += [
+        f"Total FLOPs {flops}",
+        f"Total Bytes {moved}",
+        f"Elapsed Time {elapsed:e} seconds",
+        f"FLOP/s {flops / elapsed:e}",
+        f"B/s {moved / elapsed:e}",
+        "Transfer (estimated):",
+    ]
+    if nodes > 0:
+        local_bytes = sum(c.local * graph.output for c, graph in zip(counts, graphs, strict=True))
+        other_bytes = sum(c.nonlocal_ * graph.output for c, graph in zip(counts, graphs, strict=True))
+        lines += [
+            f"  Local Bytes {local_bytes}",
+            f"  Nonlocal Bytes {other_bytes}",
+            f"  Local Bandwidth {local_bytes / elapsed:e} B/s",
+            f"  Nonlocal Bandwidth {other_bytes / elapsed:e} B/s",
+        ]
+    else:
+        lines.append("  Unable to estimate local/nonlocal transfer")
+    return "\n".join(lines) + "\n"
