@@ -4,10 +4,6 @@
 
 namespace burnish::tracing {
 
-namespace {
-constexpr double kTrusted = 0.3;  // reliability from which a live match is worth waiting for
-}
-
 std::span<const Segment> Deferred::op(uint64_t n) {
     segments_.clear();
     for (const Completion &c : watcher_.completions())
@@ -50,7 +46,7 @@ bool Deferred::worth_waiting(const Complete &match, uint64_t n) const {
         for (const uint32_t c : watcher_.below(m)) {
             const Candidate &p = watcher_.candidate(c);
             if (!(p.sighted || remainder) || n - m.start >= p.length) continue;
-            if (p.reliability() >= kTrusted && p.expected() > match.length) return true;
+            if (p.trusted() && p.expected() > match.length) return true;
         }
     }
     return false;

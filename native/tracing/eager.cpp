@@ -5,8 +5,6 @@
 namespace burnish::tracing {
 
 namespace {
-constexpr double kTrusted = 0.3;  // reliability from which a match may be adopted in its middle
-
 // Costs relative to that of a replayed op, and the saving per op from which another template is captured.
 constexpr double kAnalysisCost = 8, kInstanceCost = 16, kWorthwhile = 0.4;
 }
@@ -99,9 +97,8 @@ void Eager::choose(uint64_t now, Decision &decision) {
         for (const uint32_t c : watcher_.below(m)) {
             const Candidate &candidate = watcher_.candidate(c);
             if (!candidate.captured || depth + 1 >= candidate.length) continue;
-            const double r = candidate.reliability();
-            if (depth > 0 && r < kTrusted) continue;
-            const double value = (candidate.length - depth) * r;
+            if (depth > 0 && !candidate.trusted()) continue;
+            const double value = (candidate.length - depth) * candidate.reliability();
             if (value < best || (value == best && m.start < start_)) continue;  // ties: the later start
             best = value;
             leader_ = c;
@@ -117,9 +114,10 @@ void Eager::choose(uint64_t now, Decision &decision) {
 
 void Eager::offer_capture(uint64_t now, Decision &decision) {
     for (const Completion &c : watcher_.completions()) {
-        const Candidate &candidate = watcher_.candidate(c.candidate);
+        Candidate &candidate = watcher_.candidate(c.candidate);
         if (c.end != now + 1 || candidate.captured || candidate.remainder || candidate.length <= decision.capture_length) continue;
-        if (!worth_capturing(candidate, now)) continue;
+        candidate.dull = !worth_capturing(candidate, now);
+        if (candidate.dull) continue;
         decision.capture = c.candidate;
         decision.capture_length = candidate.length;
     }

@@ -1,33 +1,48 @@
 #include "tracing/steady.hpp"
 
+#include <algorithm>
+
 namespace burnish::tracing {
 
-bool Steady::same_matches(uint64_t now, uint64_t operand) const {
-    const auto live = watcher_.live();
-    if (live.size() != live_.size()) return false;
-    for (size_t i = 0; i < live.size(); ++i) {
-        const Match &a = live[i], &b = live_[i];
-        if (now - a.start != origin_ - b.start || operand - a.start_operand != origin_operand_ - b.start_operand ||
-            a.node != b.node)
+// Keeps the matches that were there, relative to the start, when the last instance began too. False if one of the
+// others matters.
+bool Steady::keep_recurring(uint64_t now, uint64_t operand) {
+    std::vector<Match> recurring;
+    for (const Match &a : watcher_.live()) {
+        const bool recurs = std::any_of(live_.begin(), live_.end(), [&](const Match &b) {
+            return a.node == b.node && now - a.start == origin_ - b.start &&
+                   operand - a.start_operand == origin_operand_ - b.start_operand;
+        });
+        if (recurs) {
+            recurring.push_back(a);
+        } else if (!negligible(a)) {
             return false;
+        }
+    }
+    live_ = std::move(recurring);
+    return true;
+}
+
+bool Steady::negligible(const Match &m) const {
+    for (const uint32_t c : watcher_.below(m)) {
+        const Candidate &candidate = watcher_.candidate(c);
+        if (candidate.captured ? candidate.trusted() : !candidate.dull && !(candidate.remainder)) return false;
     }
     return true;
 }
 
 void Steady::begins(uint32_t candidate, uint64_t now, uint64_t operand) {
-    const uint64_t length = watcher_.candidate(candidate).length;
     const uint64_t gap = now - last_end_;
-    const bool again = candidate == candidate_ && candidate == last_ && last_end_ == origin_ + length &&
-                       (gap == 0 || (gap == 1 && history_.at(last_end_).separator)) && gap == gap_ &&
-                       epoch_ == watcher_.epoch() && same_matches(now, operand);
+    on_ = candidate == candidate_ && candidate == last_ && last_end_ == origin_ + watcher_.candidate(candidate).length &&
+          (gap == 0 || (gap == 1 && history_.at(last_end_).separator)) && gap == gap_ && epoch_ == watcher_.epoch() &&
+          keep_recurring(now, operand);
+    if (!on_) live_.assign(watcher_.live().begin(), watcher_.live().end());
     candidate_ = candidate;
     gap_ = gap;
     epoch_ = watcher_.epoch();
     origin_ = start_ = now;
     origin_operand_ = start_operand_ = operand;
     slot_ = 1;
-    live_.assign(watcher_.live().begin(), watcher_.live().end());
-    on_ = again;
 }
 
 bool Steady::op(const OpView &op, uint64_t now, Decision &decision) {

@@ -1,9 +1,9 @@
 // The same template replayed back to back: only its next op is compared.
 //
-// When two instances of one candidate in a row begin with the same live matches (relative to their start), and the
-// candidates do not change, the matches during the next instance are those during the last one, as long as the program
-// goes on. So nothing but the leading match is followed; when it ends, the others are brought up to date from the
-// matches at the start of the current instance.
+// When a third instance of one candidate in a row begins, only the leading match is followed from then on. When it
+// ends, the others are brought up to date: those that were live, relative to the start, at the beginning of both the
+// second and the third instance recur, so they are taken to be live at the beginning of the current one, and advanced
+// from there. Other matches are given up, which is why none may be under way that could still matter.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -38,7 +38,8 @@ public:
     uint32_t slot() const { return slot_; }
 
 private:
-    bool same_matches(uint64_t now, uint64_t operand) const;
+    bool keep_recurring(uint64_t now, uint64_t operand);
+    bool negligible(const Match &m) const;
 
     Watcher &watcher_;
     const History &history_;

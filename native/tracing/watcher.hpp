@@ -21,6 +21,7 @@ struct Candidate {
     bool alive = true;
     bool sighted = false;   // matched completely at least once
     bool captured = false;  // the runtime holds a template
+    bool dull = false;      // a template would not have helped at the last complete match
     uint64_t replays = 0;
 
     // Events decay by 0.95; overlapping matches count once.
@@ -28,6 +29,8 @@ struct Candidate {
     uint64_t counted_end = 0;
     double reliability() const { return (ok + 0.1) / (tried + 0.2); }
     double expected() const { return length * reliability(); }
+    // From which on a match is worth waiting for or taking up in its middle.
+    bool trusted() const { return reliability() >= 0.3; }
 };
 
 // The ops [start, now] are a prefix of every candidate below `node`.
