@@ -9,6 +9,7 @@ repetitions, all threads counted), and ratio = fastest NumPy form / burnish.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 import time
@@ -43,11 +44,11 @@ def image_cases(n: int, random: np.random.Generator) -> Iterator[Case]:
         for kind, pointer in (("random", random.integers(0, n, n)), ("local", random_pointers(n, 1000, random))):
 
             def unique(pointer: np.ndarray = pointer, edges: list[int] = edges) -> object:
-                return [np.unique(pointer[a:b]) for a, b in zip(edges, edges[1:], strict=False)]
+                return [np.unique(pointer[a:b]) for a, b in itertools.pairwise(edges)]
 
             def mask(pointer: np.ndarray = pointer, edges: list[int] = edges) -> object:
                 found = []
-                for a, b in zip(edges, edges[1:], strict=False):
+                for a, b in itertools.pairwise(edges):
                     part = pointer[a:b]
                     low = part.min()
                     bits = np.zeros(part.max() - low + 1, dtype=bool)
