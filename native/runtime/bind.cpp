@@ -553,7 +553,7 @@ void register_front_end(nb::dict d) {
 int add_reduction(const std::string &name, nb::object fn, nb::object identity, bool commutative) {
     for (size_t i = 0; i < reduce_ops().size(); ++i)
         if (reduce_ops()[i].name == name) return -1;
-    reduce_ops().push_back({name, 0, fn.inc_ref().ptr(), identity.inc_ref().ptr(), commutative});
+    reduce_ops().push_back({name, std::nullopt, fn.inc_ref().ptr(), identity.inc_ref().ptr(), commutative});
     return static_cast<int>(reduce_ops().size() - 1);
 }
 

@@ -70,10 +70,8 @@ bool prepare_buffers(TaskRecord *t) {
         reduce_bytes.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
         const ReduceOp &op = reduce_ops()[buffer->op];
         for (size_t f = 0; f < fields.size(); ++f)
-            if (buffer->mask >> f & 1) {
-                int64_t items = n * (fields[f].item_bytes ? fields[f].point_bytes / fields[f].item_bytes : 0);
-                if (op.builtin) fill_identity(op.builtin, fields[f].type_num, buffer->field(static_cast<int>(f)), items);
-            }
+            if ((buffer->mask >> f & 1) && op.builtin)
+                fill_identity(*op.builtin, fields[f].element(), buffer->field(static_cast<int>(f)), n);
     }
     return true;
 }
@@ -406,14 +404,14 @@ void run_fold(FoldWork &work) {
             for (size_t f = 0; f < part.root->fields.size(); ++f) {
                 if (!(part.mask >> f & 1)) continue;
                 const Field &field = part.root->fields[f];
-                int64_t per_point = field.item_bytes ? field.point_bytes / field.item_bytes : 0;
                 std::byte *packed = buffer->field(static_cast<int>(f));
-                for (const Run &r : where) {
-                    std::byte *dst = field.data + r.linear * field.point_bytes;
-                    std::byte *src = packed + r.packed * field.point_bytes;
-                    if (op.builtin) fold(op.builtin, field.type_num, dst, src, r.length * per_point);
-                    else fold_python(op, field, dst, src, r.length * per_point);
+                if (op.builtin) {
+                    fold_runs(*op.builtin, field.element(), field.data, packed, where);
+                    continue;
                 }
+                for (const Run &r : where)
+                    fold_python(op, field, field.data + r.linear * field.point_bytes, packed + r.packed * field.point_bytes,
+                                r.length * field.element().inner);
             }
             drop_buffer(buffer);
         }

@@ -24,7 +24,8 @@ Context *current() { return g_current; }
 void set_current(Context *c) { g_current = c; }
 
 std::vector<ReduceOp> &reduce_ops() {
-    static std::vector<ReduceOp> ops = {{"+", '+'}, {"*", '*'}, {"min", '<'}, {"max", '>'}, {"&", '&'}, {"|", '|'}};
+    static std::vector<ReduceOp> ops = {{"+", Fold::Add},       {"*", Fold::Multiply}, {"min", Fold::Minimum},
+                                        {"max", Fold::Maximum}, {"&", Fold::And},      {"|", Fold::Or}};
     return ops;
 }
 

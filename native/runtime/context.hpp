@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -14,6 +15,7 @@
 #include "forest.hpp"
 #include "launch.hpp"
 #include "record.hpp"
+#include "reduce.hpp"
 #include "scheduler.hpp"
 #include "tracer.hpp"
 
@@ -39,7 +41,7 @@ struct Site {
 // Reduction operators: the builtin ones fold natively, others through their Python function.
 struct ReduceOp {
     std::string name;
-    char builtin = 0;  // '+', '*', '<' (min), '>' (max), '&', '|'
+    std::optional<Fold> builtin;
     PyObject *fn = nullptr, *identity = nullptr;
     bool commutative = true;
 };

@@ -10,6 +10,7 @@
 
 #include "ispace.hpp"
 #include "record.hpp"
+#include "reduce.hpp"
 
 namespace burnish::runtime {
 
@@ -30,6 +31,9 @@ struct Field {
     std::vector<int64_t> inner;      // inner shape of a subarray dtype
     int64_t point_bytes = 0;         // item_bytes * product(inner)
     std::byte *data = nullptr;
+    ElementType element() const {
+        return {type_num, static_cast<int>(item_bytes), item_bytes ? point_bytes / item_bytes : 0};
+    }
     void *descr = nullptr;           // PyArray_Descr* of the scalar, strong reference kept by the Python side
 };
 

@@ -69,6 +69,12 @@ const Resolved *resolve(TaskDef *task, uint16_t param, Root *root) {
         for (int f : fields) {
             q.mask |= uint64_t{1} << f;
             r.fields.emplace_back(f, d.privilege);
+            if (d.privilege == Privilege::Reduce && reduce_ops()[d.op].builtin &&
+                !fold_kernel(*reduce_ops()[d.op].builtin, root->fields[f].element())) {
+                raise("reduce_type", Py_BuildValue("(OisN)", task->info, param, root->fields[f].name.c_str(),
+                                                   region_object(root->region)));
+                return nullptr;
+            }
         }
         if (used & q.mask) {
             raise("field_twice", Py_BuildValue("(Oi)", task->info, param));

@@ -208,6 +208,15 @@ def _scalar(info: TaskInfo, index: int, value: Any) -> TaskSignatureError:
     )
 
 
+@handles("reduce_type")
+def _reduce_type(info: TaskInfo, index: int, field: str, region: Region) -> TaskSignatureError:
+    dtype = next(f.dtype for f in region.fields if f.name == field)
+    return TaskSignatureError(
+        f"parameter '{info.parameters[index].name}' of task '{info.declaration}' reduces field '{field}' of "
+        f"'{region.name}' ({dtype}) with an operator that this type does not have"
+    )
+
+
 @handles("field")
 def _field(info: TaskInfo, index: int, field: str, region: Region) -> TaskSignatureError:
     have = ", ".join(f.name for f in region.fields)
