@@ -88,6 +88,8 @@ public:
     void apply(const ObjectRef &callable, uint32_t children) {
         put(NodeHead{NodeKind::apply, 0, 0, children}), put(callable);
     }
+    // Nodes that were written elsewhere before.
+    void nodes(std::span<const std::byte> written) { raw(written.data(), written.size()); }
     void array(const ArrayDesc &d) {
         put(NodeHead{NodeKind::array, d.ndim, d.writeable, d.item_bytes});
         put(d.offset), put(d.dtype.ref);

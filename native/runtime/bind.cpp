@@ -14,6 +14,8 @@
 #include <map>
 
 #include "bind.hpp"
+#include "memory.hpp"
+#include "process_body.hpp"
 #include "pytypes.hpp"
 #include "views.hpp"
 
@@ -92,6 +94,7 @@ nb::object make_region(const Ints &shape, std::optional<PySpace> space,
         f.inner = inner;
         f.point_bytes = f.item_bytes;
         for (int64_t n : inner) f.point_bytes *= n;
+        f.code = nb::cast<std::string>(dtype.attr("str"));
         f.descr = dtype.inc_ref().ptr();
         bytes += (static_cast<size_t>(f.point_bytes * points) + 63) / 64 * 64;
         made.push_back(std::move(f));
@@ -99,10 +102,9 @@ nb::object make_region(const Ints &shape, std::optional<PySpace> space,
     std::byte *data;
     nb::object owner;
     if (attach.is_none()) {
-        data = static_cast<std::byte *>(std::aligned_alloc(64, bytes ? bytes : 64));
-        if (!data) throw std::bad_alloc();
+        data = take_memory(bytes);
         std::memset(data, 0, bytes);
-        owner = nb::capsule(data, [](void *p) noexcept { std::free(p); });
+        owner = nb::capsule(data, [](void *p) noexcept { give_memory(static_cast<std::byte *>(p)); });
     } else {
         data = reinterpret_cast<std::byte *>(PyArray_DATA(reinterpret_cast<PyArrayObject *>(attach.ptr())));
         owner = attach;
@@ -235,6 +237,7 @@ nb::object make_task(nb::object info) {
         def->resolved.push_back(std::make_unique<ResolvedTable>());
     }
     def->info = info.inc_ref().ptr();
+    def->local = flag("local");
     auto *task = PyObject_GC_New(TaskObject, types().task);
     if (!task) throw nb::python_error();
     task->vectorcall = vectorcall_entry;
@@ -403,6 +406,14 @@ void start(int workers, int lanes, bool serial, bool check, bool record_edges, b
     o.chaos = chaos;
     o.reduce_limit = reduce_limit;
     set_current(new Context(o, trace_options(trace)));
+}
+
+// Python bodies go to worker processes from now on; before the first launch of the context.
+void use_processes(nb::object backend, nb::object decoder, nb::list workers, bool retry) {
+    std::vector<std::pair<executors::Channel *, int>> peers;
+    for (nb::handle w : workers)
+        peers.emplace_back(&nb::cast<executors::Channel &>(w.attr("channel")), nb::cast<int>(w.attr("pidfd")));
+    context_arg().processes = std::make_shared<ProcessBackend>(backend, decoder, std::move(peers), retry);
 }
 
 void stop() {
@@ -593,6 +604,8 @@ BURNISH_BIND(runtime) {
     m.def("start", &start, "workers"_a, "lanes"_a, "serial"_a, "check"_a, "record_edges"_a, "profile"_a, "window"_a,
           "chaos"_a, "reduce_limit"_a, "trace"_a);
     m.def("stop", &stop);
+    m.def("use_processes", &use_processes);
+    m.def("set_arena", [](nb::object arena) { region_arena = &nb::cast<executors::Arena &>(arena.inc_ref()); });
     m.def("running", [] { return current() != nullptr; });
     m.def("counters", &counters);
     m.def("atom_stats", &atom_stats);

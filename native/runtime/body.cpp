@@ -3,7 +3,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "body.hpp"
+#include "memory.hpp"
 #include "numpy.hpp"
+#include "process_body.hpp"
 #include "pytypes.hpp"
 #include "reduce.hpp"
 #include "views.hpp"
@@ -23,7 +26,7 @@ void drop_buffer(ReduceBuffer *buffer) {
     if (buffer->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     if (buffer->data) {
         reduce_bytes.fetch_sub(static_cast<int64_t>(buffer->bytes), std::memory_order_relaxed);
-        std::free(buffer->data);
+        give_memory(buffer->data);
     }
     delete buffer;
 }
@@ -54,6 +57,8 @@ PyObject *value_object(TaskRecord *t, uint32_t i) {
     return Py_IS_TYPE(value, types().projection) ? color_of(l->domain_shape, l->domain_rank, t->point) : Py_NewRef(value);
 }
 
+}  // namespace
+
 // Buffers of one task, allocated and filled with identities when its body starts.
 bool prepare_buffers(TaskRecord *t) {
     if (!t->buffers) return true;
@@ -65,9 +70,10 @@ bool prepare_buffers(TaskRecord *t) {
         for (size_t f = 0; f < fields.size(); ++f)
             if (buffer->mask >> f & 1) bytes += static_cast<size_t>(n * fields[f].point_bytes);
         buffer->bytes = bytes;
-        buffer->data = static_cast<std::byte *>(std::malloc(bytes ? bytes : 1));
-        if (!buffer->data) return false;
-        reduce_bytes.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+        if (!buffer->data) {  // else: its task is run again
+            buffer->data = take_memory(bytes);
+            reduce_bytes.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+        }
         const ReduceOp &op = reduce_ops()[buffer->op];
         for (size_t f = 0; f < fields.size(); ++f)
             if ((buffer->mask >> f & 1) && op.builtin)
@@ -75,6 +81,8 @@ bool prepare_buffers(TaskRecord *t) {
     }
     return true;
 }
+
+namespace {
 
 ReduceBuffer *buffer_for(TaskRecord *t, size_t arg, int field) {
     for (ReduceBuffer **b = t->buffers; b && *b; ++b)
@@ -128,10 +136,14 @@ const Resolved &resolved_for(const TaskDef *task, uint16_t param, const Root *ro
     return *task->resolved[param]->find(root->layout);  // resolved at launch
 }
 
+}  // namespace
+
 // A parameter that names its fields gets them as attributes, even if it is only one.
 bool names_fields(const Param &p) {
     return std::any_of(p.declared.begin(), p.declared.end(), [](const auto &d) { return !d.fields.empty(); });
 }
+
+namespace {
 
 // One attribute per field; reused between runs where all fields are dense and not reduced.
 PyObject *struct_object(TaskRecord *t, size_t arg, const Resolved &r, BodyFrame &frame,
@@ -176,6 +188,8 @@ PyObject *take_exception() {
 #endif
 }
 
+}  // namespace
+
 RecordState fail_python(Context &context, TaskRecord *t) {
     PyObject *exception = take_exception();
     Launch *l = t->launch;
@@ -192,6 +206,8 @@ RecordState fail_python(Context &context, TaskRecord *t) {
     finish_poisoned(t);
     return RecordState::Failed;
 }
+
+namespace {
 
 RecordState run_python(Context &context, TaskRecord *t, int self) {
     Launch *l = t->launch;
@@ -389,7 +405,10 @@ RecordState run_native_body(Context &context, TaskRecord *t) {
 }  // namespace
 
 RecordState run_body(Context &context, TaskRecord *t, int self) {
-    return t->launch->task->body == BodyKind::Python ? run_python(context, t, self) : run_native_body(context, t);
+    const TaskDef *task = t->launch->task;
+    if (task->body != BodyKind::Python) return run_native_body(context, t);
+    if (context.processes && !task->local) return context.processes->run(context, t, self);
+    return run_python(context, t, self);
 }
 
 void run_fold(FoldWork &work) {

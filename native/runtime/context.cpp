@@ -41,7 +41,10 @@ Context::Context(Options options, const TraceOptions &trace)
 }
 
 bool Context::needs_gil(const TaskRecord *t) const {
-    if (t->kind == RecordKind::Task) return t->launch->task->body == BodyKind::Python;
+    if (t->kind == RecordKind::Task) {
+        const TaskDef *task = t->launch->task;
+        return task->body == BodyKind::Python && (!processes || task->local);
+    }
     return t->kind == RecordKind::Fold && static_cast<FoldWork *>(t->launch->work)->needs_gil;
 }
 
@@ -260,6 +263,7 @@ void Context::recycle() {
         if (l->predicate) drop_future(l->predicate);
         l->owned_nodes.reset();
         l->plan.reset();
+        l->encoded.reset();
         if (l->scalars != l->inline_scalars) delete[] l->scalars;
         if (l->free_work) l->free_work(l->work);
         launches_.give(l);

@@ -78,6 +78,7 @@ struct Counters {
 inline std::atomic<int64_t> reduce_bytes{0};
 
 struct FoldWork;
+class ProcessBackend;
 
 class Context final : public Runner {
    public:
@@ -124,6 +125,7 @@ class Context final : public Runner {
         }
     }
     Tracer &tracer() { return *tracer_; }
+    std::shared_ptr<ProcessBackend> processes;  // Python bodies run in worker processes
 
     // ---- waiting ----
     bool wait_record(User user);       // false: interrupted by a signal, Python exception set

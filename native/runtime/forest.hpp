@@ -25,7 +25,7 @@ struct Memory {
 };
 
 struct Field {
-    std::string name;
+    std::string name, code;          // code: the dtype as workers read it, "<f8"
     int type_num = 0;
     int64_t item_bytes = 0;          // one scalar
     std::vector<int64_t> inner;      // inner shape of a subarray dtype

@@ -5,6 +5,7 @@
 
 #include "numpy.hpp"
 #include "op.hpp"
+#include "process_body.hpp"
 #include "pytypes.hpp"
 #include "views.hpp"
 
@@ -143,6 +144,11 @@ Launch *fill_launch(Context *c, TaskObject *self, PyObject *const *args) {
             c->release_launch(l);
             return nullptr;
         }
+    }
+    if (c->processes && task->body == BodyKind::Python && !task->local && !c->processes->prepare(task, l)) {
+        l->refs.store(1);
+        c->release_launch(l);
+        return nullptr;
     }
     l->site = c->site_here();
     return l;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "executors/message.hpp"
 #include "forest.hpp"
 
 namespace burnish::runtime {
@@ -60,6 +61,7 @@ struct Param {
 };
 
 struct IndexPlan;
+struct EncodedValues;
 struct OpPlan;
 
 // Requirements of one parameter for one field layout.
@@ -102,6 +104,8 @@ struct TaskDef {
     BodyKind body = BodyKind::Python;
     PyObject *fn = nullptr;    // strong
     PyObject *info = nullptr;  // strong: what the front end knows about the task (TaskInfo)
+    bool local = false;        // plain values only: runs in the driver also when bodies go to worker processes
+    executors::ObjectRef remote;  // the function as workers get it
     uint64_t seen_by = 0;      // serial number of the context that saw its first launch
     NativeBody native = nullptr;
     void *native_user = nullptr;
@@ -133,6 +137,7 @@ struct Launch {
     FutureState *predicate = nullptr;       // bodies run only if it holds a true value
     std::unique_ptr<RegionNode *[]> owned_nodes;  // many region arguments: records point here
     std::shared_ptr<const IndexPlan> plan;        // or into the plan
+    std::shared_ptr<EncodedValues> encoded;       // values as messages, for worker processes
     uint8_t domain_rank = 0;
     int64_t domain_shape[kMaxDim] = {};
     void *work = nullptr;                   // fold, fill or native work of internal records

@@ -37,7 +37,7 @@ INSTALLATION = "This installation"
 
 NOUNS = (
     Noun(PROGRAMS, "run", "burnish.cli.run", "Run a program in parallel; show its task graph, timeline and traces."),
-    Noun(MEASURE, "taskbench", "burnish.cli.taskbench", "What a task runtime costs: METG, overheads, comparisons with peers."),
+    Noun(MEASURE, "taskbench", "burnish.cli.taskbench", "What a task runtime costs: METG, comparisons with peers."),
     Noun(MEASURE, "trace", "burnish.cli.trace", "Recognize repeated sequences in token files."),
     Noun(INSTALLATION, "tour", "burnish.cli.tour", "Run every system on a real input; write one page of pictures."),
     Noun(INSTALLATION, "doctor", "burnish.cli.doctor", "Show what is installed, what is missing, what was found."),

@@ -23,6 +23,7 @@ from burnish.runtime.context import (
     Settings,
     context,
     fence,
+    memory,
     start,
     start_default,
     stats,
@@ -42,6 +43,7 @@ from burnish.runtime.task import Task, first_launch, task
 
 each = _rt.each
 
+_rt.set_arena(memory())
 _rt.register_front_end(
     {
         "Region": Region,

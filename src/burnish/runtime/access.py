@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from typing import Any
 
 import numpy as np
@@ -79,10 +80,25 @@ def fields_view(names: list[str], values: list[Any]) -> Any:
     return made
 
 
+_places: dict[int, tuple[weakref.ref[Any], int]] = {}  # worker processes: first position of arrays they received
+
+
+def placed(array: npt.NDArray[Any], lo: int) -> npt.NDArray[Any]:
+    """Remember where an argument of the running task starts in its root; called in worker processes."""
+    if len(_places) > 256:
+        for key in [k for k, (ref, _) in _places.items() if ref() is None]:
+            del _places[key]
+    _places[id(array)] = (weakref.ref(array), lo)
+    return array
+
+
 def _placed(field: Any) -> tuple[npt.NDArray[Any], Any]:
     """Values of a field argument and how root positions map to them (index array, or first position of a block)."""
     if isinstance(field, SparseField) and field.index is not None:
         return field.values, field.index
+    remembered = _places.get(id(field))
+    if remembered is not None and remembered[0]() is field:
+        return field, remembered[1]
     placement = _rt.placement(field)
     if placement is None:
         raise RuntimeProblem("gather and scatter take the arrays that the task received, not copies or slices of them")

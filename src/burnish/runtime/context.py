@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import os
 import sys
 import threading
@@ -17,6 +18,7 @@ from typing import Any, Literal
 from burnish._native import runtime as _rt
 from burnish.core.errors import BurnishError
 from burnish.runtime.errors import ContextThreadError, RuntimeProblem, TraceError, TraceMismatchError, handles, line_of, short_path
+from burnish.runtime.executors.native import Arena, new_arena
 
 Engine = Literal["local", "ray"]
 ExecutorName = Literal["auto", "serial", "threads", "processes"]
@@ -51,8 +53,8 @@ class RunReport:
 
 
 ENGINES = ("local",)
-EXECUTORS = ("serial", "threads")
-RECOVERIES = ("none",)
+EXECUTORS = ("serial", "threads", "processes")
+RECOVERIES = ("none", "retry")
 
 _defaults = Settings()
 _settings: Settings | None = None
@@ -80,6 +82,7 @@ class Context:
 
 
 _context = Context()
+_processes: Any = None
 _observer: Callable[[], None] | None = None
 
 
@@ -168,10 +171,29 @@ def _start(settings: Settings) -> Context:
         _trace_options(settings.trace),
     )
     _settings, _owner = settings, threading.current_thread().name
+    if settings.executor == "processes":
+        _start_processes(settings, workers)
     # Bodies that release the GIL inside NumPy wait for it again while the program launches: hand over sooner.
     _switch_interval = sys.getswitchinterval()
     sys.setswitchinterval(2e-4)
     return _context
+
+
+def _start_processes(settings: Settings, workers: int) -> None:
+    global _processes
+    from burnish.runtime.executors.processes import Processes
+
+    try:
+        _processes = Processes(workers, memory(), retry=settings.recovery != "none")
+    except BaseException:
+        _shut_down()
+        raise
+
+
+@functools.cache
+def memory() -> Arena:
+    """The arena of all regions of this process."""
+    return new_arena()
 
 
 def _trace_options(trace: Any) -> dict[str, Any]:
@@ -257,9 +279,12 @@ def abandon() -> None:
 
 
 def _shut_down() -> None:
-    global _settings
+    global _settings, _processes
     _rt.stop()
     _settings = None
+    if _processes is not None:
+        _processes.stop()
+        _processes = None
     if _switch_interval is not None:
         sys.setswitchinterval(_switch_interval)
 

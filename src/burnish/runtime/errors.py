@@ -58,14 +58,6 @@ class ContextThreadError(RuntimeProblem):
     """A launch from a thread other than the context's."""
 
 
-class TaskTransferError(RuntimeProblem):
-    """A body cannot be sent to a worker process."""
-
-
-class WorkerLostError(RuntimeProblem):
-    """A worker died and recovery was off."""
-
-
 class TraceError(RuntimeProblem):
     """A manual trace is used wrongly."""
 

@@ -61,6 +61,7 @@ class TaskInfo:
     inner: bool = False
     code_hash: int = 0
     native_body: tuple[int, int, str, str] | None = None  # function pointer, user pointer, scalar types, result type
+    local: bool = False  # runs in the driver also when bodies go to worker processes
 
     @property
     def code(self) -> CodeType | None:
@@ -136,7 +137,7 @@ def parameters_of(fn: FunctionType) -> tuple[Parameter, ...]:
 
 def internal_task(fn: Callable[..., Any], name: str, parameters: tuple[str, ...]) -> Any:
     """A task of burnish itself: plain values in, one value out."""
-    return _rt.make_task(TaskInfo(name, fn, tuple(map(Parameter, parameters)), returns=True))
+    return _rt.make_task(TaskInfo(name, fn, tuple(map(Parameter, parameters)), returns=True, local=True))
 
 
 # ---- called from the launch path ----
