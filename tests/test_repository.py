@@ -47,5 +47,3 @@ def test_modules_stay_readable(tracked: list[Path]) -> None:
     sources = [path for path in tracked if path.suffix in {".py", ".cpp", ".hpp"} and "tests" not in path.parts]
     long = {path.name: count for path in sources if (count := len(path.read_text().splitlines())) > LONGEST}
     assert long == {}
-
-
