@@ -18,8 +18,10 @@ LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
 def test_the_first_code_of_the_page_runs(page: Path, tmp_path: Path) -> None:
     blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
     assert blocks, f"{page.name} has no ```python block"
+    program = tmp_path / "program.py"
+    program.write_text(blocks[0], encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-c", blocks[0]], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, program.name], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
 
