@@ -11,7 +11,7 @@ from burnish.report import Report
 from burnish.report.plots import PALETTE, figure, legend
 from burnish.runtime.recording import ANALYSED, CAPTURED, REPLAYED, SEPARATOR, Recording
 
-_MOST_SPANS = 4000
+_MOST_SPANS = 1500
 _MOST_NODES = 300
 
 
