@@ -605,6 +605,21 @@ BURNISH_BIND(runtime) {
           "chaos"_a, "reduce_limit"_a, "trace"_a);
     m.def("stop", &stop);
     m.def("use_processes", &use_processes);
+    m.def("set_journal", [](nb::object journal) {
+        if (Context *c = current()) c->journal = journal.is_none() ? nullptr : journal.ptr();
+    }, "journal"_a.none());
+    m.def("live_region", [](uint32_t root) -> nb::object {
+        for (Root *r : live_roots())
+            if (r->id == root && !r->death && r->refs > 0) return steal(region_object(r->region));
+        return nb::none();
+    });
+    m.def("future_set", [](nb::handle future, nb::object value) {
+        FutureState *f = future_arg(future);
+        if (f->ready.load()) return;
+        f->value.object = value.release().ptr();
+        f->type = 'O';
+        f->ready.store(true, std::memory_order_release);
+    }, "future"_a, "value"_a.none());
     m.def("set_arena", [](nb::object arena) { region_arena = &nb::cast<executors::Arena &>(arena.inc_ref()); });
     m.def("running", [] { return current() != nullptr; });
     m.def("counters", &counters);

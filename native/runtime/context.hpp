@@ -125,6 +125,7 @@ class Context final : public Runner {
         }
     }
     Tracer &tracer() { return *tracer_; }
+    PyObject *journal = nullptr;                // is told of every launch and may have it skipped; owned by the front end
     std::shared_ptr<ProcessBackend> processes;  // Python bodies run in worker processes
 
     // ---- waiting ----

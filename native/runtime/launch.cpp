@@ -201,6 +201,15 @@ const OpPlan *single_plan(TaskDef *task, RegionNode *const *nodes, const uint32_
     return task->single_plans.back().second.get();
 }
 
+// Tells the journal what a launch returned; steals and returns it.
+PyObject *journaled(Context *c, PyObject *returned) {
+    if (!c->journal || !returned) return returned;
+    PyObject *told = PyObject_CallMethod(c->journal, "launched", "O", returned);
+    if (!told) Py_CLEAR(returned);
+    Py_XDECREF(told);
+    return returned;
+}
+
 PyObject *mismatch_error(Context *c) {
     const Tracer::Mismatch *m = c->tracer().mismatch();
     auto info = [](const TaskDef *t) { return t && t->info ? t->info : Py_None; };
@@ -225,6 +234,18 @@ bool run_op(Context *c, const Op &op, FutureState **futures) {
     ++task->launches;
     task->points += static_cast<uint64_t>(op.points);
     ++c->counters.launches;
+    if (c->journal) {
+        PyObject *skip = PyObject_CallMethod(c->journal, "launch", "OKL", task->info, op.signature.lo ^ task->code_hash,
+                                             static_cast<long long>(op.points));
+        if (!skip || skip == Py_True) {
+            Py_XDECREF(skip);
+            if (skip && futures)
+                for (int64_t i = 0; i < op.points; ++i) futures[op.index ? op.index->colors[i] : 0] = new_future('O');
+            c->release_launch(op.launch);
+            return skip != nullptr;
+        }
+        Py_DECREF(skip);
+    }
     uint64_t start = c->options().profile ? clock_ns() : 0;
     c->tracer().issue(op, futures);
     if (c->options().profile) c->counters.launch_ns += clock_ns() - start;
@@ -304,7 +325,7 @@ PyObject *launch_single(TaskObject *self, PyObject *const *args, size_t nargsf, 
         if (future) drop_future(future);
         return nullptr;
     }
-    return future ? future_object(future) : Py_NewRef(Py_None);
+    return journaled(c, future ? future_object(future) : Py_NewRef(Py_None));
 }
 
 // ---- index launches ----
@@ -713,7 +734,7 @@ PyObject *launch_map(PyObject *self_object, PyObject *const *args, Py_ssize_t na
         Py_XDECREF(reinterpret_cast<PyObject *>(futures));
         return nullptr;
     }
-    return futures ? reinterpret_cast<PyObject *>(futures) : Py_NewRef(Py_None);
+    return journaled(c, futures ? reinterpret_cast<PyObject *>(futures) : Py_NewRef(Py_None));
 }
 
 }  // namespace burnish::runtime

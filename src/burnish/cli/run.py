@@ -31,6 +31,10 @@ def command(
     recovery: Annotated[
         Literal["none", "retry", "lineage"], typer.Option("--recovery", help="What happens when a worker dies.")
     ] = "none",
+    log: Annotated[Path | None, typer.Option("--log", metavar="DIR", help="Where recovery=lineage keeps its journal.")] = None,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", metavar="DIR", help="Go on with a killed program from its journal.")
+    ] = None,
     trace: Annotated[str, typer.Option("--trace", metavar="on|off", help="Automatic tracing.")] = "on",
     explain: Annotated[bool, typer.Option("--explain", help="Say what ran, what was traced, what it cost.")] = False,
     graph: Annotated[Path | None, typer.Option("--graph", metavar="SVG", help="Draw the task graph.")] = None,
@@ -43,7 +47,7 @@ def command(
     arguments, late = _split(context.args)
     values: dict[str, Any] = dict(
         engine=engine, workers=workers, executor=executor, check=check, recovery=recovery, trace=trace,
-        explain=explain, graph=graph, json=json, html=html, quiet=quiet,
+        log=log, resume=resume, explain=explain, graph=graph, json=json, html=html, quiet=quiet,
     )  # fmt: skip
     values.update(late)
     return run(program, arguments, **values)
@@ -52,7 +56,7 @@ def command(
 _FLAGS = {"--check": "check", "--explain": "explain", "--json": "json", "--quiet": "quiet"}
 _VALUES: dict[str, tuple[str, Any]] = {
     "--engine": ("engine", str), "--workers": ("workers", int), "--executor": ("executor", str),
-    "--recovery": ("recovery", str), "--trace": ("trace", str), "--graph": ("graph", Path), "--html": ("html", Path),
+    "--recovery": ("recovery", str), "--log": ("log", Path), "--resume": ("resume", Path), "--trace": ("trace", str), "--graph": ("graph", Path), "--html": ("html", Path),
 }  # fmt: skip
 
 
@@ -83,7 +87,7 @@ def _split(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
     return rest, found
 
 
-def run(program: Path, arguments: list[str], *, engine: str, workers: int | None, executor: str, check: bool, recovery: str, trace: str, explain: bool, graph: Path | None, json: bool, html: Path | None, quiet: bool) -> int:
+def run(program: Path, arguments: list[str], *, engine: str, workers: int | None, executor: str, check: bool, recovery: str, log: Path | None, resume: Path | None, trace: str, explain: bool, graph: Path | None, json: bool, html: Path | None, quiet: bool) -> int:
     """Run the program with these settings as defaults; returns the exit code."""
     if not program.is_file():
         raise BurnishError(f"{program}: no such program")
@@ -95,18 +99,25 @@ def run(program: Path, arguments: list[str], *, engine: str, workers: int | None
         if path is not None:
             check_writable(path)
     from burnish.runtime import recording
-    from burnish.runtime.context import Settings, set_defaults, set_observer, stop
+    from burnish.runtime.context import Settings, set_defaults, set_observer, start_default, stop
 
+    directory = resume or log
+    if resume is not None:
+        recovery = "lineage"
+    elif recovery == "lineage" and log is None:
+        raise BurnishError("--recovery lineage needs --log DIR, where it keeps its journal")
     looks = explain or json or html is not None or graph is not None
     set_defaults(
         Settings(
             engine=engine, workers=workers, executor=executor, check=check, trace=trace == "on", recovery=recovery,
-            profile=looks, record_edges=looks,
+            profile=looks, record_edges=looks, log=None if directory is None else str(directory), resume=resume is not None,
         )  # fmt: skip
     )
     recorded: list[recording.Recording] = []
     if looks:
         set_observer(lambda: recorded.append(recording.record()))
+    if recovery == "lineage":
+        start_default()  # the journal begins with the program's first region
     code = _execute(program, arguments, stop)
     if code == EXIT_OK and looks:
         from burnish.cli import run_page

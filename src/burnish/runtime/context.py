@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import CodeType
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ from burnish._native import runtime as _rt
 from burnish.core.errors import BurnishError
 from burnish.runtime.errors import ContextThreadError, RuntimeProblem, TraceError, TraceMismatchError, handles, line_of, short_path
 from burnish.runtime.executors.native import Arena, new_arena
+from burnish.runtime.lineage import journal
 
 Engine = Literal["local", "ray"]
 ExecutorName = Literal["auto", "serial", "threads", "processes"]
@@ -42,6 +44,10 @@ class Settings:
     chaos: int = 0
     lanes: int | None = None
     reduce_limit: int = 256 << 20
+    log: str | None = None
+    resume: bool = False
+    checkpoint_every: float | None = None
+    mtbf: float = 3600.0
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,7 @@ class RunReport:
 
 ENGINES = ("local",)
 EXECUTORS = ("serial", "threads", "processes")
-RECOVERIES = ("none", "retry")
+RECOVERIES = ("none", "retry", "lineage")
 
 _defaults = Settings()
 _settings: Settings | None = None
@@ -102,6 +108,10 @@ def start(
     chaos: int = 0,
     lanes: int | None = None,
     reduce_limit: int = 256 << 20,
+    log: str | None = None,
+    resume: bool = False,
+    checkpoint_every: float | None = None,
+    mtbf: float = 3600.0,
 ) -> Context:
     """Start a context on this thread (launches start one with defaults otherwise).
 
@@ -112,6 +122,9 @@ def start(
     profile: keep when each task ran, for :func:`profile`. record_edges: keep all dependences, for :func:`graph`.
     chaos: above 0, the seed of random delays and orders (tests). lanes: threads that may run Python bodies at once.
     reduce_limit: bytes in reduction buffers before they are folded.
+    recovery: ``"retry"`` runs the tasks of a dead worker process again; ``"lineage"`` also keeps a journal with
+    checkpoints in the directory ``log``, from which ``resume=True`` goes on after the program itself was killed.
+    checkpoint_every: seconds between checkpoints (default: Young's formula from ``mtbf`` and their measured cost).
 
     Raises RuntimeProblem if a context is running or a setting is not possible.
     """
@@ -131,6 +144,10 @@ def start(
             chaos=chaos,
             lanes=lanes,
             reduce_limit=reduce_limit,
+            log=log,
+            resume=resume,
+            checkpoint_every=checkpoint_every,
+            mtbf=mtbf,
         )
     )
 
@@ -173,6 +190,8 @@ def _start(settings: Settings) -> Context:
     _settings, _owner = settings, threading.current_thread().name
     if settings.executor == "processes":
         _start_processes(settings, workers)
+    if settings.recovery == "lineage":
+        _start_journal(settings)
     # Bodies that release the GIL inside NumPy wait for it again while the program launches: hand over sooner.
     _switch_interval = sys.getswitchinterval()
     sys.setswitchinterval(2e-4)
@@ -185,6 +204,20 @@ def _start_processes(settings: Settings, workers: int) -> None:
 
     try:
         _processes = Processes(workers, memory(), retry=settings.recovery != "none")
+    except BaseException:
+        _shut_down()
+        raise
+
+
+def _start_journal(settings: Settings) -> None:
+    try:
+        if settings.log is None:
+            raise RuntimeProblem('recovery="lineage" needs log=DIRECTORY for its journal')
+        journal.set_current(
+            journal.Journal(
+                Path(settings.log), resume=settings.resume, mtbf=settings.mtbf, period=settings.checkpoint_every
+            )
+        )
     except BaseException:
         _shut_down()
         raise
@@ -280,6 +313,10 @@ def abandon() -> None:
 
 def _shut_down() -> None:
     global _settings, _processes
+    log = journal.current()
+    if log is not None:
+        journal.set_current(None)
+        log.close()
     _rt.stop()
     _settings = None
     if _processes is not None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from burnish._native import runtime as _rt
 from burnish.runtime.errors import RuntimeProblem
+from burnish.runtime.lineage import journal
 from burnish.runtime.signature import internal_task
 
 _BUILTIN: dict[str, Callable[[Any, Any], Any]] = {
@@ -34,7 +35,13 @@ class Future(_rt.FutureBase):  # type: ignore[misc]
 
         Raises the producer's error, or the first task error in program order; TimeoutError after ``timeout`` seconds.
         """
-        return _rt.future_get(self, timeout)
+        log = journal.current()
+        if log is not None and log.replaying:
+            return log.recall()
+        value = _rt.future_get(self, timeout)
+        if log is not None:
+            log.seen(value)
+        return value
 
     def done(self) -> bool:
         """Whether the value (or error) is there; does not wait."""

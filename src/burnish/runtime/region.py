@@ -14,6 +14,7 @@ import numpy.typing as npt
 from burnish._native import ispace as _ispace
 from burnish._native import runtime as _rt
 from burnish.runtime.errors import HostAccessError, RuntimeProblem, handles
+from burnish.runtime.lineage import journal
 from burnish.runtime.naming import here, name_of
 
 if TYPE_CHECKING:
@@ -200,6 +201,18 @@ class Region(_rt.RegionBase):  # type: ignore[misc]
         if mode not in ("r", "w", "rw"):
             raise RuntimeProblem(f"host mode '{mode}' is none of 'r', 'w', 'rw'")
         chosen = self._field(field)
+        log = journal.current()
+        if log is not None and log.replaying:
+            with journal.recalled(mode, chosen.dtype, self.shape + chosen.inner if self.dense else (self.volume, *chosen.inner), log) as past:
+                yield past
+            return
+        with self._host(mode, chosen) as array:
+            if log is not None and mode != "w":
+                log.seen(np.array(array))
+            yield array
+
+    @contextmanager
+    def _host(self, mode: str, chosen: Field) -> Iterator[npt.NDArray[Any]]:
         access = _rt.open_host(self, {"r": READ, "w": READ_WRITE, "rw": READ_WRITE}[mode], chosen.name)
         try:
             if self.dense:
@@ -216,6 +229,16 @@ class Region(_rt.RegionBase):  # type: ignore[misc]
         """A copy of one field's values; waits for the tasks that write it, raises the first task error."""
         with self.host("r", field) as array:
             return np.array(array)
+
+    def numpy_unseen(self, field: str) -> npt.NDArray[Any]:
+        """A copy of a field that the journal does not count as read by the program."""
+        with self._host("r", self._field(field)) as array:
+            return np.array(array)
+
+    def restore(self, field: str, values: npt.NDArray[Any]) -> None:
+        """Overwrite a field with flat ``values``, not counted by the journal."""
+        with self._host("w", self._field(field)) as array:
+            array[...] = values.reshape(array.shape)
 
     def fill(self, value: npt.ArrayLike, field: str | None = None) -> None:
         """Set all points to ``value`` (a scalar or one point's inner array); a launch like any other."""
@@ -265,6 +288,9 @@ def region(
     result: Region = _rt.make_region(
         extents, space, [(f.name, f.dtype, list(f.inner)) for f in made], None, name or here()
     )
+    log = journal.current()
+    if log is not None:
+        log.region(result)
     if fill is not None:
         result.fill(fill)
     return result
