@@ -18,7 +18,7 @@ using executors::RequestWriter;
 
 namespace {
 
-constexpr int kAttempts = 5;  // of one task whose workers keep dying
+constexpr int kAttempts = 10;  // of one task whose workers keep dying
 
 struct Gil {
     PyGILState_STATE state = PyGILState_Ensure();
@@ -315,6 +315,8 @@ RecordState ProcessBackend::finish(Context &context, TaskRecord *t, std::span<co
     } catch (const executors::PythonError &) {
     } catch (nb::python_error &error) {
         error.restore();
+    } catch (const std::exception &error) {
+        PyErr_SetString(PyExc_RuntimeError, error.what());
     }
     return fail_python(context, t);
 }
@@ -331,11 +333,13 @@ RecordState ProcessBackend::lost(Context &context, TaskRecord *t, int self) {
             if (writes) regions.append(nb::steal(region_object(t->nodes[i])));
         }
         nb::object color = t->point < 0 ? nb::none() : nb::steal(color_of(t->launch->domain_shape, t->launch->domain_rank, t->point));
-        nb::object error = backend_.attr("lost")(self, task->name, color, regions);
+        nb::object error = backend_.attr("lost")(self, nb::str(task->name.c_str()), color, regions);
         peers_[static_cast<size_t>(self)]->pidfd.store(nb::cast<int>(backend_.attr("replace")(self)));
         PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(error.ptr())), error.ptr());
     } catch (nb::python_error &error) {
         error.restore();
+    } catch (const std::exception &error) {
+        PyErr_SetString(PyExc_RuntimeError, error.what());
     }
     return fail_python(context, t);
 }

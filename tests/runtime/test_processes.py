@@ -114,12 +114,11 @@ def test_killed_workers_are_replaced_and_their_tasks_repeated(expected: list[byt
 
 
 def test_without_recovery_the_error_says_what_was_lost() -> None:
-    with pytest.raises(WorkerLostError, match=r"worker \d \(pid \d+, signal 9.*died in task 'suicide', color 1; region pu\[1\] lost"):
+    with pytest.raises(WorkerLostError, match=r"worker \d \(pid \d+, signal 9.*died in task 'suicide'; region pu\[1\] lost"):
         with rt.start(executor="processes", workers=2):
             u = rt.region(8, "f8", name="u")
             pu = rt.block(u, 2)
-            suicide(u[0:0])
-            suicide.map((2,), pu[each]) if False else suicide(pu[1])
+            suicide(pu[1])
             rt.fence()
     assert not [c for c in psutil.Process().children() if c.status() != psutil.STATUS_ZOMBIE]
 

@@ -9,10 +9,12 @@ from typing import Any
 from burnish._native import runtime as _rt
 from burnish.runtime.access import Constant, SparseField, fields_view, placed
 from burnish.runtime.executors import message, native
-from burnish.runtime.executors.errors import WorkerLostError
+from burnish.runtime.executors.errors import WorkerLostError, WorkerStartError
 from burnish.runtime.executors.pool import Pool
 from burnish.runtime.region import Region
 from burnish.runtime.signature import TaskInfo
+
+_STARTS = 10  # attempts to get a replacement up
 
 
 def _struct(names: tuple[str, ...], *values: Any) -> Any:
@@ -59,6 +61,11 @@ class Processes:
 
     def replace(self, index: int) -> int:
         """Start another process in place of a dead one; returns its pidfd."""
+        for _ in range(_STARTS - 1):
+            try:
+                return self.pool.replace(index).pidfd
+            except WorkerStartError:  # killed again while it was coming up, perhaps
+                continue
         return self.pool.replace(index).pidfd
 
     def lost(self, index: int, task: str, color: Any, regions: list[Region]) -> WorkerLostError:
