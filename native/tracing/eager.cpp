@@ -124,15 +124,16 @@ void Eager::offer_capture(uint64_t now, Decision &decision) {
     if (decision.capture != kNone) coverage_.mark(now + 1 - decision.capture_length, now + 1, Coverage::complete);
 }
 
-// What this template would have saved on the match just seen, in units of the cost of a replayed op. Programs that
-// are well covered by few templates are left alone.
+// Whether a template would have saved enough on the match just seen, in units of the cost of a replayed op. Programs
+// that are well covered by few templates are left alone; merely joining replays has to be worth it twice.
 bool Eager::worth_capturing(const Candidate &candidate, uint64_t now) const {
     const uint64_t first = now + 1 - candidate.length, last = now + 1;
     const uint64_t analysed = candidate.length - coverage_.count(first, last, Coverage::issued, Coverage::complete);
     const uint64_t instances = coverage_.count(first, last, Coverage::begins);
-    const double saved = kAnalysisCost * static_cast<double>(analysed) +
-                         kInstanceCost * static_cast<double>(instances > 0 ? instances - 1 : 0);
-    return saved >= kWorthwhile * candidate.length;
+    const double analysis = kAnalysisCost * static_cast<double>(analysed);
+    const double overhead = kInstanceCost * static_cast<double>(instances > 0 ? instances - 1 : 0);
+    const double worthwhile = kWorthwhile * candidate.length;
+    return analysis >= worthwhile || (analysis + overhead >= worthwhile && candidate.ok > 1);
 }
 
 }  // namespace burnish::tracing

@@ -1,6 +1,7 @@
 #include "tracing/watcher.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace burnish::tracing {
 
@@ -116,7 +117,7 @@ void Watcher::leave(const Match &m, uint32_t next, size_t earlier, uint64_t now)
 
 bool Watcher::known_rotation(const Found &found) const {
     for (const Candidate &c : candidates_)
-        if (c.alive && c.root_hash == found.root_hash && c.length == found.form.length()) return true;
+        if (c.alive && c.root_hash == found.root_hash && 4 * c.length >= 3 * found.form.length()) return true;
     return false;
 }
 
@@ -148,26 +149,42 @@ void Watcher::insert(const std::vector<Found> &all) {
         longest = std::max(longest, found.form.length());
         if (found.remainder) add(found.form.slice(0, found.remainder), 0, true);
     }
+    limit_idle();
     uint64_t from = std::max(separator_, history_.oldest());
     if (history_.size() - from >= longest) from = history_.size() - longest + 1;
     rescan(live_.empty() ? from : std::min(from, live_.front().start));
 }
 
-bool Watcher::forget(uint64_t since) {
+void Watcher::forget(uint64_t since) {
+    drop_if([&](const Candidate &c) { return c.last_completed < since; });
+}
+
+// Of the candidates that were never worth a template those that completed last are kept.
+void Watcher::limit_idle() {
+    std::vector<uint64_t> completed;
+    for (const Candidate &c : candidates_)
+        if (c.alive && !c.captured) completed.push_back(c.last_completed);
+    if (completed.size() <= kMaxIdle) return;
+    const auto middle = completed.begin() + kMaxIdle / 2;
+    std::nth_element(completed.begin(), middle, completed.end(), std::greater<>());
+    drop_if([&](const Candidate &c) { return !c.captured && c.last_completed < *middle; });
+}
+
+template <class F>
+void Watcher::drop_if(F condition) {
     const uint64_t before = epoch_;
     for (Candidate &c : candidates_) {
-        if (!c.alive || c.last_completed >= since) continue;
+        if (!c.alive || !condition(c)) continue;
         c.alive = c.captured = false;
         c.form = NormalForm{};
         c.path = {};
         ++epoch_;
     }
-    if (epoch_ == before) return false;
+    if (epoch_ == before) return;
     trie_.clear();
     for (uint32_t c = 0; c < candidates_.size(); ++c)
         if (candidates_[c].alive) candidates_[c].path = trie_.insert(candidates_[c].form, c);
     rescan(live_.empty() ? history_.size() : live_.front().start);
-    return true;
 }
 
 void Watcher::rescan(uint64_t from) {

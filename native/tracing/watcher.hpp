@@ -43,6 +43,7 @@ struct Match {
 class Watcher {
 public:
     static constexpr size_t kMaxLive = 64;
+    static constexpr size_t kMaxIdle = 96;  // candidates without a template
 
     explicit Watcher(History &history) : history_(history) {}
 
@@ -50,8 +51,8 @@ public:
     bool novel(const Found &found) const;
     // Adds new candidates; matches of them that are under way in the history are taken up.
     void insert(const std::vector<Found> &found);
-    // Removes candidates that have not been completed since position `since`; true if there were any.
-    bool forget(uint64_t since);
+    // Removes candidates that have not been completed since position `since`.
+    void forget(uint64_t since);
 
     // Advances all matches by the op just appended to the history.
     void op(const OpView &op);
@@ -97,6 +98,9 @@ private:
     void failed(uint32_t candidate, const Match &m, size_t earlier, uint32_t depth);
     bool known_rotation(const Found &found) const;
     bool add(const NormalForm &form, uint64_t root_hash, bool remainder);
+    void limit_idle();
+    template <class F>
+    void drop_if(F condition);
     // Matches of the ops from position `from` on, as if all candidates had been known; replaces the live ones.
     void rescan(uint64_t from);
 
