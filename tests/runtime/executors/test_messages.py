@@ -6,11 +6,11 @@ import pickle
 
 import numpy as np
 import pytest
-from arena_arrays import describe, empty
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from burnish.runtime.executors import Pool, RemoteTaskError, TaskTransferError, message, native
+from tests.runtime.executors.arena_arrays import describe, empty
 
 RAISED, NOT_RECEIVED, NOT_RETURNED = 1, 2, 3
 
