@@ -216,6 +216,7 @@ nb::object make_task(nb::object info) {
         def->native_user = reinterpret_cast<void *>(user);
         scalar_types = scalars;
         if (!result.empty()) def->return_type = result[0];
+        def->lazy = !body;
     }
     for (nb::handle h : info.attr("native_parameters")) {
         auto pair = nb::cast<nb::tuple>(h);
@@ -534,11 +535,38 @@ nb::list timeline() {
     return rows;
 }
 
+// First point of a dense argument of the running body.
 nb::object placement(nb::handle array) {
-    RegionNode *node = node_of_array(array.ptr());
+    RegionNode *node = place_of(array.ptr()).node;
     if (!node) return nb::none();
     const Rect &b = node->space->bounds();
-    return nb::make_tuple(ints_tuple(b.lo.data(), b.dim), ints_tuple(node->root->bounds.hi.data(), b.dim));
+    return ints_tuple(b.lo.data(), b.dim);
+}
+
+// (region, field name) of an argument of the running body.
+nb::object whereabouts(nb::handle array) {
+    Placed p = place_of(array.ptr());
+    if (!p.node) return nb::none();
+    return nb::make_tuple(steal(region_object(p.node)), p.node->root->fields[p.field].name);
+}
+
+// Makes `copy` stand for `original` while the body runs.
+void lend(nb::handle copy, nb::handle original) {
+    Placed p = place_of(original.ptr());
+    if (p.node) current_frame()->extra.push_back({copy.ptr(), p.node, p.field});
+}
+
+// (TaskInfo, color) of the running body.
+nb::object running_task() {
+    BodyFrame *frame = current_frame();
+    if (!frame) return nb::none();
+    return nb::make_tuple(nb::borrow(frame->record->launch->task->info), steal(launch_color(frame->record)));
+}
+
+// Waits for everything launched; errors of tasks stay unreported.
+void settle() {
+    Context *c = current();
+    if (c && !c->wait_all()) throw nb::python_error();
 }
 
 void register_front_end(nb::dict d) {
@@ -553,11 +581,14 @@ void register_front_end(nb::dict d) {
     types().value = keep("value");
     types().start = keep("start");
     types().first_launch = keep("first_launch");
+    types().compile = keep("compile");
+    types().on_launch = keep("on_launch");
     types().inner = keep("inner");
     python_types().sparse_field = keep("SparseField");
     python_types().fields_view = keep("fields_view");
     python_types().on_failure = keep("on_failure");
     python_types().wrap_body = keep("wrap_body");
+    python_types().native_failure = keep("native_failure");
     package_dir = nb::cast<std::string>(d["package_dir"]);
 }
 
@@ -633,6 +664,10 @@ BURNISH_BIND(runtime) {
     m.def("edge_log", [] { return current() ? current()->edge_log : std::vector<std::pair<uint64_t, uint64_t>>{}; });
     m.def("last_seq", [] { return current() ? current()->last_seq() : 0; });
     m.def("placement", &placement, "array"_a);
+    m.def("whereabouts", &whereabouts, "array"_a);
+    m.def("lend", &lend, "copy"_a, "original"_a);
+    m.def("running_task", &running_task);
+    m.def("settle", &settle);
     m.def("add_reduction", &add_reduction);
     m.def("find_reduction", &find_reduction);
     m.def("reduction_name", [](int op) { return reduce_ops().at(op).name; });

@@ -43,18 +43,17 @@ PyObject *color_of(const int64_t *shape, int rank, int64_t color) {
 
 namespace {
 
-// The color as messages show it; None for a single launch.
-PyObject *launch_color(const TaskRecord *t) {
-    return t->point < 0 ? Py_NewRef(Py_None) : color_of(t->launch->domain_shape, t->launch->domain_rank, t->point);
-}
-
-// Objects of a value parameter: the plain value, what a future brought, or the color where `each` was given.
-PyObject *value_object(TaskRecord *t, uint32_t i) {
-    Launch *l = t->launch;
-    FutureState *f = i < l->futures_in.size() ? l->futures_in[i] : nullptr;
-    if (f) return future_value(f);
-    PyObject *value = l->scalars[i].object;
-    return Py_IS_TYPE(value, types().projection) ? color_of(l->domain_shape, l->domain_rank, t->point) : Py_NewRef(value);
+// Fills with the identity of a user's operator; false with an exception set.
+bool fill_object(const ReduceOp &op, const Field &field, std::byte *data, int64_t n) {
+    npy_intp dims = static_cast<npy_intp>(n);
+    auto *descr = static_cast<PyArray_Descr *>(field.descr);
+    PyGILState_STATE gil = PyGILState_Ensure();
+    Py_INCREF(descr);
+    PyObject *array = PyArray_NewFromDescr(&PyArray_Type, descr, 1, &dims, nullptr, data, NPY_ARRAY_CARRAY, nullptr);
+    bool ok = array && PyArray_FillWithScalar(reinterpret_cast<PyArrayObject *>(array), op.identity) == 0;
+    Py_XDECREF(array);
+    PyGILState_Release(gil);
+    return ok;
 }
 
 }  // namespace
@@ -76,18 +75,74 @@ bool prepare_buffers(TaskRecord *t) {
         }
         const ReduceOp &op = reduce_ops()[buffer->op];
         for (size_t f = 0; f < fields.size(); ++f)
-            if ((buffer->mask >> f & 1) && op.builtin)
-                fill_identity(*op.builtin, fields[f].element(), buffer->field(static_cast<int>(f)), n);
+            if (buffer->mask >> f & 1) {
+                std::byte *data = buffer->field(static_cast<int>(f));
+                if (op.builtin) fill_identity(*op.builtin, fields[f].element(), data, n);
+                else if (!fill_object(op, fields[f], data, n * fields[f].element().inner)) return false;
+            }
     }
     return true;
 }
-
-namespace {
 
 ReduceBuffer *buffer_for(TaskRecord *t, size_t arg, int field) {
     for (ReduceBuffer **b = t->buffers; b && *b; ++b)
         if ((*b)->arg == arg && ((*b)->mask >> field & 1)) return *b;
     return nullptr;
+}
+
+PyObject *launch_color(const TaskRecord *t) {
+    return t->point < 0 ? Py_NewRef(Py_None) : color_of(t->launch->domain_shape, t->launch->domain_rank, t->point);
+}
+
+namespace {
+
+// The raised exception, normalized, with its traceback attached. Steals it from the interpreter state.
+PyObject *take_exception() {
+#if PY_VERSION_HEX >= 0x030C0000
+    return PyErr_GetRaisedException();
+#else
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback) PyException_SetTraceback(value, traceback);
+    Py_XDECREF(type);
+    Py_XDECREF(traceback);
+    return value;
+#endif
+}
+
+}  // namespace
+
+RecordState fail_python(Context &context, TaskRecord *t) {
+    PyObject *exception = take_exception();
+    Launch *l = t->launch;
+    const Site &site = context.site(l->site);
+    PyObject *explained = PyObject_CallFunction(python_types().on_failure, "OONOi", exception,
+                                                l->task ? l->task->info : Py_None, launch_color(t),
+                                                site.code ? reinterpret_cast<PyObject *>(site.code) : Py_None, site.lasti);
+    if (!explained) {
+        PyErr_Clear();
+        explained = Py_NewRef(exception);
+    }
+    Py_DECREF(exception);
+    context.fail(t, explained);
+    finish_poisoned(t);
+    return RecordState::Failed;
+}
+
+namespace {
+
+// Objects of a value parameter: the plain value, what a future brought, or the color where `each` was given.
+PyObject *value_object(TaskRecord *t, uint32_t i) {
+    Launch *l = t->launch;
+    FutureState *f = i < l->futures_in.size() ? l->futures_in[i] : nullptr;
+    if (f) return future_value(f);
+    char type = l->task->params[l->task->value_params[i]].scalar_type;  // native bodies in check mode
+    if (i < 64 && (l->color_scalars >> i & 1)) return PyLong_FromLongLong(t->point);
+    if (type == 'd') return PyFloat_FromDouble(l->scalars[i].f);
+    if (type == 'q') return PyLong_FromLongLong(l->scalars[i].i);
+    PyObject *value = l->scalars[i].object;
+    return Py_IS_TYPE(value, types().projection) ? color_of(l->domain_shape, l->domain_rank, t->point) : Py_NewRef(value);
 }
 
 struct Packed {
@@ -104,17 +159,14 @@ PyObject *field_object(TaskRecord *t, size_t arg, int field, Privilege p, BodyFr
         ReduceBuffer *buffer = buffer_for(t, arg, field);
         PyObject *view = buffer_view(buffer, field);
         if (!view) return nullptr;
-        const ReduceOp &op = reduce_ops()[buffer->op];
-        if (!op.builtin && PyArray_FillWithScalar(reinterpret_cast<PyArrayObject *>(view), op.identity) < 0) {
+        PyObject *result = view;
+        if (!node->dense()) {
+            PyObject *index = sparse_index(node);
+            result = index ? PyObject_CallFunctionObjArgs(python_types().sparse_field, index, view, nullptr) : nullptr;
+            Py_XDECREF(index);
             Py_DECREF(view);
-            return nullptr;
         }
-        frame.extra.emplace_back(view, node);
-        if (node->dense()) return view;
-        PyObject *index = sparse_index(node);
-        PyObject *result = index ? PyObject_CallFunctionObjArgs(python_types().sparse_field, index, view, nullptr) : nullptr;
-        Py_XDECREF(index);
-        Py_DECREF(view);
+        if (result) frame.extra.push_back({result, node, field});
         return result;
     }
     bool writable = p != Privilege::Read;
@@ -124,7 +176,7 @@ PyObject *field_object(TaskRecord *t, size_t arg, int field, Privilege p, BodyFr
     PyObject *result =
         index ? PyObject_CallFunctionObjArgs(python_types().sparse_field, index, values, nullptr) : nullptr;
     if (result) {
-        frame.extra.emplace_back(values, node);
+        frame.extra.push_back({result, node, field});
         if (writable) write_back.push_back({node, field, values});
     }
     Py_XDECREF(index);
@@ -173,41 +225,38 @@ PyObject *struct_object(TaskRecord *t, size_t arg, const Resolved &r, BodyFrame 
     return result;
 }
 
-// The raised exception, normalized, with its traceback attached. Steals it from the interpreter state.
-PyObject *take_exception() {
-#if PY_VERSION_HEX >= 0x030C0000
-    return PyErr_GetRaisedException();
-#else
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    if (traceback) PyException_SetTraceback(value, traceback);
-    Py_XDECREF(type);
-    Py_XDECREF(traceback);
-    return value;
-#endif
+PyObject *call_native_method(PyObject *capsule, PyObject *const *args, Py_ssize_t nargs) {
+    auto *t = static_cast<TaskRecord *>(PyCapsule_GetPointer(capsule, nullptr));
+    if (!t || nargs != 2) return PyErr_Format(PyExc_TypeError, "a native body takes a list of arrays and one of numbers");
+    return call_native(t, args[0], args[1]);
 }
+PyMethodDef native_method = {"native_body", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_native_method)),
+                             METH_FASTCALL, nullptr};
 
-}  // namespace
-
-RecordState fail_python(Context &context, TaskRecord *t) {
-    PyObject *exception = take_exception();
-    Launch *l = t->launch;
-    const Site &site = context.site(l->site);
-    PyObject *explained = PyObject_CallFunction(python_types().on_failure, "OONOi", exception,
-                                                l->task ? l->task->info : Py_None, launch_color(t),
-                                                site.code ? reinterpret_cast<PyObject *>(site.code) : Py_None, site.lasti);
-    if (!explained) {
-        PyErr_Clear();
-        explained = Py_NewRef(exception);
+// Runs the body through the front end's guards.
+PyObject *run_checked(TaskRecord *t, PyObject *const *args, size_t n) {
+    TaskDef *task = t->launch->task;
+    PyObject *body = nullptr;
+    if (task->body == BodyKind::Python) {
+        body = Py_NewRef(task->fn);
+    } else if (PyObject *capsule = PyCapsule_New(t, nullptr, nullptr)) {
+        body = PyCFunction_New(&native_method, capsule);
+        Py_DECREF(capsule);
     }
-    Py_DECREF(exception);
-    context.fail(t, explained);
-    finish_poisoned(t);
-    return RecordState::Failed;
+    PyObject *given = PyTuple_New(static_cast<Py_ssize_t>(n)), *regions = PyTuple_New(t->n_nodes), *result = nullptr;
+    bool ok = body && given && regions;
+    for (size_t i = 0; ok && i < n; ++i) PyTuple_SET_ITEM(given, static_cast<Py_ssize_t>(i), Py_NewRef(args[i]));
+    for (int i = 0; ok && i < t->n_nodes; ++i) {
+        PyObject *region = region_object(t->nodes[i]);
+        ok = region;
+        PyTuple_SET_ITEM(regions, i, region);
+    }
+    if (ok) result = PyObject_CallFunction(python_types().wrap_body, "OONOO", task->info, given, launch_color(t), regions, body);
+    Py_XDECREF(body);
+    Py_XDECREF(given);
+    Py_XDECREF(regions);
+    return result;
 }
-
-namespace {
 
 RecordState run_python(Context &context, TaskRecord *t, int self) {
     Launch *l = t->launch;
@@ -225,7 +274,7 @@ RecordState run_python(Context &context, TaskRecord *t, int self) {
     std::vector<Packed> write_back;
     size_t made = 0, region = 0, value = 0;
     bool ok = prepare_buffers(t);
-    if (!ok) PyErr_NoMemory();
+    if (!ok && !PyErr_Occurred()) PyErr_NoMemory();
     for (; ok && made < n; ++made) {
         if (task->params[made].kind == ParamKind::Value) {
             args[made] = value_object(t, static_cast<uint32_t>(value++));
@@ -244,12 +293,8 @@ RecordState run_python(Context &context, TaskRecord *t, int self) {
         frame_slot() = &frame;
         bool on_launcher = self == 0, outer_body = context.launcher_runs_body;
         if (on_launcher) context.launcher_runs_body = true;
-        PyObject *wrap = context.options().check ? python_types().wrap_body : nullptr;
-        if (wrap) {
-            PyObject *tuple = PyTuple_New(static_cast<Py_ssize_t>(n));
-            for (size_t i = 0; i < n; ++i) PyTuple_SET_ITEM(tuple, i, Py_NewRef(args[i]));
-            result = PyObject_CallFunction(wrap, "OOL", task->fn, tuple, static_cast<long long>(t->point));
-            Py_DECREF(tuple);
+        if (context.options().check) {
+            result = run_checked(t, args, n);
         } else {
             result = PyObject_Vectorcall(task->fn, args, n | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
         }
@@ -271,141 +316,11 @@ RecordState run_python(Context &context, TaskRecord *t, int self) {
     return state;
 }
 
-void fill_array(NativeArray &a, RegionNode *node, int field) {
-    const Field &f = node->root->fields[field];
-    int nd;
-    if (node->dense()) {
-        const Rect &r = node->space->bounds();
-        const Rect &bounds = node->root->bounds;
-        int64_t step = f.point_bytes, offset = 0;
-        nd = bounds.dim;
-        for (int d = nd - 1; d >= 0; --d) {
-            a.shape[d] = std::max<int64_t>(0, r.hi[d] - r.lo[d]);
-            a.strides[d] = step;
-            offset += (r.lo[d] - bounds.lo[d]) * step;
-            step *= bounds.hi[d] - bounds.lo[d];
-        }
-        a.data = f.data + offset;
-    } else {
-        nd = 1;
-        a.shape[0] = node->space->volume();
-        a.strides[0] = f.point_bytes;
-        a.data = nullptr;  // packed by the caller
-    }
-    int64_t step = f.point_bytes;
-    for (int64_t extent : f.inner) {
-        step = extent ? step / extent : step;
-        a.shape[nd] = extent;
-        a.strides[nd++] = step;
-    }
-    a.ndim = nd;
-}
-
-struct Gil {
-    PyGILState_STATE state = PyGILState_Ensure();
-    ~Gil() { PyGILState_Release(state); }
-};
-
-// Puts the values of futures among the scalars of a native body, converted to their declared types. On a value that
-// does not fit, the task fails.
-bool fill_future_scalars(Context &context, TaskRecord *t, std::vector<Scalar> &scalars) {
-    const Launch *l = t->launch;
-    const TaskDef *task = l->task;
-    for (size_t i = 0; i < l->futures_in.size(); ++i) {
-        const FutureState *f = l->futures_in[i];
-        if (!f) continue;
-        char type = task->params[task->value_params[i]].scalar_type;
-        if (f->type == type) {
-            scalars[i] = f->value;
-            continue;
-        }
-        Gil gil;
-        PyObject *value = future_value(f);
-        if (type == 'd') scalars[i].f = PyFloat_AsDouble(value);
-        else scalars[i].i = PyLong_AsLongLong(value);
-        Py_DECREF(value);
-        if (PyErr_Occurred()) {
-            fail_python(context, t);
-            return false;
-        }
-    }
-    return true;
-}
-
-RecordState fail_memory(Context &context, TaskRecord *t) {
-    Gil gil;
-    PyErr_NoMemory();
-    return fail_python(context, t);
-}
-
-RecordState run_native_body(Context &context, TaskRecord *t) {
-    Launch *l = t->launch;
-    TaskDef *task = l->task;
-    if (!prepare_buffers(t)) return fail_memory(context, t);
-    constexpr int kStack = 12;
-    NativeArray stack[kStack];
-    std::vector<NativeArray> heap;
-    struct Loan {
-        RegionNode *node;
-        int field;
-        std::unique_ptr<std::byte[]> bytes;
-        bool write;
-    };
-    std::vector<Loan> loans;
-    int count = 0;
-    for (size_t i = 0; i < task->region_params.size(); ++i)
-        count += static_cast<int>(resolved_for(task, task->region_params[i], t->nodes[i]->root).fields.size());
-    NativeArray *arrays = stack;
-    if (count > kStack) {
-        heap.resize(count);
-        arrays = heap.data();
-    }
-    int k = 0;
-    for (size_t i = 0; i < task->region_params.size(); ++i) {
-        RegionNode *node = t->nodes[i];
-        for (const auto &[f, p] : resolved_for(task, task->region_params[i], node->root).fields) {
-            NativeArray &a = arrays[k++];
-            fill_array(a, node, f);
-            if (p == Privilege::Reduce) {
-                ReduceBuffer *buffer = buffer_for(t, i, f);
-                a.data = buffer->field(f);
-                int64_t step = node->root->fields[f].point_bytes;  // packed row-major
-                int outer = node->dense() ? node->root->bounds.dim : 1;
-                for (int d = outer - 1; d >= 0; --d) {
-                    a.strides[d] = step;
-                    step *= a.shape[d];
-                }
-            } else if (!node->dense()) {
-                size_t bytes = static_cast<size_t>(node->space->volume() * node->root->fields[f].point_bytes);
-                loans.push_back({node, f, std::make_unique<std::byte[]>(bytes + 1), p != Privilege::Read});
-                gather_packed(node, f, loans.back().bytes.get());
-                a.data = loans.back().bytes.get();
-            }
-        }
-    }
-    const Scalar *scalars = l->scalars;
-    std::vector<Scalar> filled;
-    if (!l->futures_in.empty()) {
-        filled.assign(l->scalars, l->scalars + l->n_scalars);
-        if (!fill_future_scalars(context, t, filled)) return RecordState::Failed;
-        scalars = filled.data();
-    }
-    NativeCall call{arrays, scalars, t->point, task->native_user, {}};
-    task->native(&call);
-    for (const Loan &loan : loans)
-        if (loan.write) scatter_packed(loan.node, loan.field, loan.bytes.get());
-    if (t->future) {
-        t->future->value = call.result;
-        t->future->type = task->return_type;
-        t->future->ready.store(true, std::memory_order_release);
-    }
-    return RecordState::Done;
-}
-
 }  // namespace
 
 RecordState run_body(Context &context, TaskRecord *t, int self) {
     const TaskDef *task = t->launch->task;
+    if (context.options().check) return run_python(context, t, self);  // all bodies: between guards
     if (task->body != BodyKind::Python) return run_native_body(context, t);
     if (context.processes && !task->local) return context.processes->run(context, t, self);
     return run_python(context, t, self);

@@ -43,7 +43,7 @@ Context::Context(Options options, const TraceOptions &trace)
 bool Context::needs_gil(const TaskRecord *t) const {
     if (t->kind == RecordKind::Task) {
         const TaskDef *task = t->launch->task;
-        return task->body == BodyKind::Python && (!processes || task->local);
+        return options_.check || (task->body == BodyKind::Python && (!processes || task->local));
     }
     return t->kind == RecordKind::Fold && static_cast<FoldWork *>(t->launch->work)->needs_gil;
 }
@@ -61,6 +61,7 @@ Launch *Context::new_launch(TaskDef *task, uint32_t n_scalars) {
     l->n_scalars = n_scalars;
     l->scalars = n_scalars <= 8 ? l->inline_scalars : new Scalar[n_scalars];
     l->owns_objects = false;
+    l->color_scalars = 0;
     l->work = nullptr;
     l->free_work = nullptr;
     l->site = 0;

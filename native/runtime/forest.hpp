@@ -97,9 +97,11 @@ struct RegionNode {
     std::vector<AtomRef> atoms;
     uint64_t atoms_version = 0;  // equals root->shape_version while `atoms` is current
     uint32_t merge_backoff = 0, merge_wait = 0, merge_width = 0;
+    std::atomic<const int64_t *> points{nullptr};  // row-major positions for native bodies, made when first needed
     void *python = nullptr;      // Python-side caches (views), owned by the Python layer
     uint64_t signature = 0;      // see shape_signature(); 0: not computed yet
 
+    ~RegionNode() { delete[] points.load(); }
     bool dense() const { return space->dense(); }
 };
 

@@ -8,6 +8,7 @@
 #include "process_body.hpp"
 #include "pytypes.hpp"
 #include "views.hpp"
+#include "watch.hpp"
 
 namespace burnish::runtime {
 
@@ -116,13 +117,17 @@ bool store_value(TaskObject *self, Launch *l, uint32_t i, uint16_t param, PyObje
         return true;
     }
     char type = task->params[param].scalar_type;
-    if (type == 'd') {
-        l->scalars[i].f = PyFloat_AsDouble(arg);
-        return !(l->scalars[i].f == -1.0 && PyErr_Occurred());
-    }
-    if (type == 'q') {
-        l->scalars[i].i = PyLong_AsLongLong(arg);
-        return !(l->scalars[i].i == -1 && PyErr_Occurred());
+    if (type != 'O') {
+        if (Py_IS_TYPE(arg, types().projection) && i < 64) {
+            l->color_scalars |= uint64_t{1} << i;
+            return true;
+        }
+        if (type == 'd') l->scalars[i].f = PyFloat_AsDouble(arg);
+        else l->scalars[i].i = PyLong_AsLongLong(arg);
+        if (!PyErr_Occurred()) return true;
+        PyErr_Clear();
+        raise("scalar", Py_BuildValue("(OiO)", task->info, param, arg));
+        return false;
     }
     PyObject *value = immutable(arg) ? Py_NewRef(arg)
                                      : PyObject_CallFunction(types().value, "OiO", task->info,
@@ -178,10 +183,6 @@ bool check_alias(TaskDef *task, const std::vector<Requirement> &requirements, Re
         }
     return true;
 }
-
-}  // namespace
-
-namespace {
 
 // Requirements of a task for arguments of these layouts; null with an exception set.
 const OpPlan *single_plan(TaskDef *task, RegionNode *const *nodes, const uint32_t *layouts, size_t n) {
@@ -304,6 +305,10 @@ PyObject *launch_single(TaskObject *self, PyObject *const *args, size_t nargsf, 
     if (!plan || !check_alias(task, plan->requirements, nodes) || !check_bounds(c, task, plan->requirements, nodes))
         return nullptr;
     if (task->inner) return run_inner(c, task, std::vector(plan->requirements), nodes, args);
+    if (task->lazy && !ensure_kernel(c, task, nodes)) return nullptr;
+    Watch watch(c, task);
+    for (size_t i = 0; i < n_regions; ++i) watch.add(nodes[i]->root);
+    if (!watch.before()) return nullptr;
     Launch *l = fill_launch(c, self, args);
     if (!l) return nullptr;
     l->refs.store(1, std::memory_order_relaxed);  // ours while the op is issued
@@ -321,7 +326,7 @@ PyObject *launch_single(TaskObject *self, PyObject *const *args, size_t nargsf, 
     op.flat = {flat, tracing::mix(flat ^ 0x5bd1e995u)};
     FutureState *future = nullptr;
     bool ok = run_op(c, op, task->returns ? &future : nullptr);
-    if (!ok) {
+    if (!ok || !watch.after()) {
         if (future) drop_future(future);
         return nullptr;
     }
@@ -624,6 +629,16 @@ int parse_edge(PyObject *o) {
     return -1;
 }
 
+// Every layout combination among the points has its compiled body.
+bool compile_all(Context *c, TaskDef *task, IndexPlan &plan) {
+    uint8_t bit = c->options().check ? 2 : 1;
+    if (plan.kernels_ready & bit) return true;
+    for (int64_t i = 0; i < plan.points; ++i)
+        if (!ensure_kernel(c, task, &plan.nodes[i * plan.n_args])) return false;
+    plan.kernels_ready |= bit;
+    return true;
+}
+
 // The index launch of an inner task: nothing happens if `when` (may be null) holds a false value.
 PyObject *launch_inner(Context *c, TaskDef *task, const IndexPlan &plan, PyObject *const *params, PyObject *when) {
     if (when) {
@@ -713,6 +728,10 @@ PyObject *launch_map(PyObject *self_object, PyObject *const *args, Py_ssize_t na
         for (int64_t i = 0; i < plan->points; ++i)
             if (!check_bounds(c, task, plan->requirements, &plan->nodes[i * plan->n_args])) return nullptr;
     if (task->inner) return launch_inner(c, task, *plan, params, when_object);
+    if (task->lazy && !compile_all(c, task, *plan)) return nullptr;
+    Watch watch(c, task);
+    for (Root *root : plan->roots) watch.add(root);
+    if (!watch.before()) return nullptr;
     Launch *l = fill_launch(c, self, params);
     if (!l) return nullptr;
     l->domain_rank = static_cast<uint8_t>(plan->domain_shape.size());
@@ -730,7 +749,7 @@ PyObject *launch_map(PyObject *self_object, PyObject *const *args, Py_ssize_t na
     l->plan = plan;  // keeps the nodes
     Op op{l, plan.get(), plan, plan->nodes.data(), plan->points, when != nullptr, plan->signature, plan->flat, plan->operands};
     if (when) op.signature.lo ^= 0x9e3779b97f4a7c15ull;
-    if (!run_op(c, op, futures ? futures->states->data() : nullptr)) {
+    if (!run_op(c, op, futures ? futures->states->data() : nullptr) || !watch.after()) {
         Py_XDECREF(reinterpret_cast<PyObject *>(futures));
         return nullptr;
     }

@@ -32,12 +32,14 @@ struct DeclaredRequirement {
 enum class ParamKind : uint8_t { Region, Value };
 enum class BodyKind : uint8_t { Python, Native };
 
-// What a native body gets. Arrays are strided views; sparse subregions come packed (shape[0] = number of points).
+// What a native body gets. Arrays are strided views, the outer dimensions followed by the field's inner shape; sparse
+// subregions come packed, one outer dimension. burnish.runtime.native_task documents this for users.
 struct NativeArray {
     std::byte *data;
-    int ndim;
+    int64_t ndim;
     int64_t shape[kMaxDim + 4];
     int64_t strides[kMaxDim + 4];  // bytes
+    const int64_t *index;          // row-major root positions of a sparse subregion's points, else null
 };
 union Scalar {
     PyObject *object;
@@ -49,7 +51,10 @@ struct NativeCall {
     const Scalar *scalars;
     int64_t point;              // row-major color, -1 for a single launch
     void *user;                 // as given when the task was made
-    Scalar result;              // returned value, if the task returns one
+    Scalar result;              // set by the body, if the task returns a value
+    int64_t status;             // set by a body that fails: not 0
+    const char *message;        // and, if it likes, a static text that says why
+    PyObject *exception;        // or a Python object that the front end makes an exception from (new reference)
 };
 using NativeBody = void (*)(NativeCall *);
 
@@ -96,6 +101,39 @@ class ResolvedTable {
     std::vector<std::unique_ptr<Resolved>> owned_;
 };
 
+// A body compiled for one combination of argument layouts.
+struct Kernel {
+    std::vector<uint64_t> key;
+    NativeBody body;
+};
+
+// A list that grows on the launching thread while workers read.
+class KernelTable {
+   public:
+    static constexpr int kMax = 64;
+    NativeBody find(const std::vector<uint64_t> &key) const {
+        for (const auto &slot : slots_) {
+            const Kernel *k = slot.load(std::memory_order_acquire);
+            if (!k) return nullptr;
+            if (k->key == key) return k->body;
+        }
+        return nullptr;
+    }
+    bool add(Kernel kernel) {  // false when full
+        for (auto &slot : slots_)
+            if (!slot.load(std::memory_order_relaxed)) {
+                owned_.push_back(std::make_unique<Kernel>(std::move(kernel)));
+                slot.store(owned_.back().get(), std::memory_order_release);
+                return true;
+            }
+        return false;
+    }
+
+   private:
+    std::array<std::atomic<const Kernel *>, kMax> slots_{};
+    std::vector<std::unique_ptr<Kernel>> owned_;
+};
+
 struct TaskDef {
     uint32_t id = 0;
     std::string name;
@@ -107,7 +145,9 @@ struct TaskDef {
     bool local = false;        // plain values only: runs in the driver also when bodies go to worker processes
     executors::ObjectRef remote;  // the function as workers get it
     uint64_t seen_by = 0;      // serial number of the context that saw its first launch
-    NativeBody native = nullptr;
+    NativeBody native = nullptr;  // null where `lazy`
+    bool lazy = false;            // compiled at the first launch with each combination of layouts, into `kernels`
+    KernelTable kernels;
     void *native_user = nullptr;
     bool returns = false;
     char return_type = 'O';  // native bodies: 'd' or 'q'
@@ -132,6 +172,7 @@ struct Launch {
     uint64_t seq = 0;
     uint32_t n_scalars = 0;
     Scalar *scalars = nullptr;
+    uint64_t color_scalars = 0;  // native bodies: scalars that are the point's color
     bool owns_objects = false;  // scalars are Python objects to be released with the GIL held
     std::vector<FutureState *> futures_in;  // by value parameter, null where it is a plain value
     FutureState *predicate = nullptr;       // bodies run only if it holds a true value

@@ -25,6 +25,7 @@ struct IndexPlan : OpPlan {
     std::vector<Root *> roots;
     std::vector<uint32_t> operands;   // root ids by region argument
     tracing::Token signature, flat;
+    uint8_t kernels_ready = 0;        // bit 0: bodies compiled for all points, bit 1: the same in check mode
 };
 
 struct Op {

@@ -20,11 +20,6 @@ namespace {
 
 constexpr int kAttempts = 10;  // of one task whose workers keep dying
 
-struct Gil {
-    PyGILState_STATE state = PyGILState_Ensure();
-    ~Gil() { PyGILState_Release(state); }
-};
-
 ObjectRef ref_of(nb::handle h) { return nb::cast<ObjectRef>(h); }
 
 }  // namespace
@@ -161,10 +156,7 @@ void ProcessBackend::write_field(Attempt &a, TaskRecord *t, size_t arg, int fiel
     bool writeable = p != Privilege::Read;
     ArrayDesc d;
     if (p == Privilege::Reduce) {
-        ReduceBuffer *buffer = nullptr;
-        for (ReduceBuffer **b = t->buffers; *b; ++b)
-            if ((*b)->arg == arg && ((*b)->mask >> field & 1)) buffer = *b;
-        d = packed_desc(node, f, region_arena->offset_of(buffer->field(field)), true);
+        d = packed_desc(node, f, region_arena->offset_of(buffer_for(t, arg, field)->field(field)), true);
     } else if (node->dense() && region_arena->contains(f.data)) {
         d = describe(node, field, writeable);
         complete(d, f);

@@ -396,9 +396,13 @@ PyObject *task_get_fn(PyObject *self, void *) {
     return Py_NewRef(fn ? fn : Py_None);
 }
 PyObject *task_get_info(PyObject *self, void *) { return Py_NewRef(reinterpret_cast<TaskObject *>(self)->def->info); }
+PyObject *task_get_source(PyObject *self, void *) {
+    return PyObject_GetAttrString(reinterpret_cast<TaskObject *>(self)->def->info, "source");
+}
 PyGetSetDef task_getset[] = {{"name", task_get_name, nullptr, "The task's name.", nullptr},
                              {"fn", task_get_fn, nullptr, "The undecorated function.", nullptr},
                              {"info", task_get_info, nullptr, "What the front end knows about it: a TaskInfo.", nullptr},
+                            {"source", task_get_source, nullptr, "Source of the body, with what burnish generated for it.", nullptr},
                             {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
                              {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyType_Slot task_slots[] = {{Py_tp_dealloc, (void *)task_dealloc},   {Py_tp_traverse, (void *)task_traverse},

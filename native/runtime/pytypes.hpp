@@ -64,6 +64,8 @@ struct TypeRegistry {
     PyObject *start;        // start(): makes the default context
     PyObject *first_launch; // first_launch(info) -> priority; once per task and context
     PyObject *dispatch;     // dispatch(name, start_or_end): tracing hook of the front end
+    PyObject *compile;      // compile(info, regions, contiguous, check) -> address of a native body
+    PyObject *on_launch;    // check mode: on_launch(info, regions, after) around each launch
     PyObject *inner;        // inner(info, args, color): runs the body of an inner task
 };
 TypeRegistry &types();
@@ -91,6 +93,13 @@ bool launch_native(Context *c, Launch *launch, const OpPlan *plan, RegionNode *c
 
 PyObject *launch_single(TaskObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 PyObject *launch_map(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+// ---- bodies ----
+// Compiles a lazily compiled task for these arguments; false with an exception set. Launching thread.
+bool ensure_kernel(Context *c, TaskDef *task, RegionNode *const *nodes);
+RecordState run_native_body(Context &context, TaskRecord *t);
+// Check mode: runs the native body of `t` on the data of the given list of arrays. GIL held; null with an exception set.
+PyObject *call_native(TaskRecord *t, PyObject *arrays, PyObject *values);
+
 // ---- inner tasks ----
 // Whether the running inner task may use `node` so; false with an error set. `child`: the launched task, if any.
 bool check_bounds(Context *c, TaskDef *child, RegionNode *node, Privilege privilege, int op, uint64_t mask);
@@ -98,6 +107,7 @@ bool check_bounds(Context *c, TaskDef *child, const std::vector<Requirement> &re
 PyObject *run_inner(Context *c, TaskDef *task, const std::vector<Requirement> &requirements, RegionNode *const *nodes,
                     PyObject *const *args);
 PyObject *map_inner(Context *c, TaskDef *task, const IndexPlan &plan, PyObject *const *args);
+PyObject *launch_color(const TaskRecord *t);  // as messages show it; None for a single launch
 // A row-major color as programs see it: an int, or a tuple in more than one dimension.
 PyObject *color_of(const int64_t *shape, int rank, int64_t color);
 

@@ -168,20 +168,19 @@ thread_local BodyFrame *t_frame = nullptr;
 BodyFrame *current_frame() { return t_frame; }
 BodyFrame *&frame_slot() { return t_frame; }
 
-RegionNode *node_of_array(PyObject *array) {
-    if (!t_frame) return nullptr;
-    for (auto &e : t_frame->extra)
-        if (e.first == array) return e.second;
+Placed place_of(PyObject *array) {
+    if (!t_frame) return {array, nullptr, 0};
+    for (const Placed &e : t_frame->extra)
+        if (e.array == array) return e;
     TaskRecord *t = t_frame->record;
     for (int i = 0; i < t->n_nodes; ++i) {
         auto *v = static_cast<NodeViews *>(t->nodes[i]->python);
         if (!v) continue;
-        for (PyObject *o : v->read_only)
-            if (o == array) return t->nodes[i];
-        for (PyObject *o : v->writable)
-            if (o == array) return t->nodes[i];
+        for (auto *list : {&v->read_only, &v->writable})
+            for (size_t f = 0; f < list->size(); ++f)
+                if ((*list)[f] == array) return {array, t->nodes[i], static_cast<int>(f)};
     }
-    return nullptr;
+    return {array, nullptr, 0};
 }
 
 }  // namespace burnish::runtime

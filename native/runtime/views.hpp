@@ -11,7 +11,8 @@ struct PythonTypes {
     PyObject *sparse_field = nullptr;  // SparseField(index, values, node)
     PyObject *fields_view = nullptr;   // fields_view(names) -> class with guarded attributes
     PyObject *on_failure = nullptr;    // on_failure(exception, info, color, code, offset) -> exception
-    PyObject *wrap_body = nullptr;     // check mode: runs a body with guards
+    PyObject *wrap_body = nullptr;     // check mode: wrap_body(info, args, color, regions, body) runs it with guards
+    PyObject *native_failure = nullptr;  // native_failure(info, status, message, exception): raises
 };
 PythonTypes &python_types();
 
@@ -32,13 +33,19 @@ PyObject *packed_copy(RegionNode *node, int field, bool writable);
 void scatter_packed(RegionNode *node, int field, const void *packed);
 void gather_packed(RegionNode *node, int field, void *packed);
 
-// Where an array of the running task's arguments lies in its root.
+// An array that a running body was given, and what it shows.
+struct Placed {
+    PyObject *array;
+    RegionNode *node;
+    int field;
+};
+// The Python body that this thread is running, if any.
 struct BodyFrame {
     TaskRecord *record;
-    std::vector<std::pair<PyObject *, RegionNode *>> extra;  // buffers and packed copies made for this run
+    std::vector<Placed> extra;  // buffers and packed copies made for this run
     BodyFrame *outer;
 };
 BodyFrame *current_frame();
-RegionNode *node_of_array(PyObject *array);  // null if it is no argument of the running task
+Placed place_of(PyObject *array);  // node is null if it is no argument of the running task
 
 }  // namespace burnish::runtime

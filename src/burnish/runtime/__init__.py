@@ -17,6 +17,7 @@ from pathlib import Path as _Path
 from burnish._native import runtime as _rt
 from burnish.runtime import conflicts as _conflicts  # noqa: F401 - its messages register themselves
 from burnish.runtime.access import Constant, SparseField, constant, fields_view, gather, scatter, scatter_add
+from burnish.runtime.check import on_launch, run_checked
 from burnish.runtime.context import (
     Context,
     RunReport,
@@ -35,6 +36,8 @@ from burnish.runtime.errors import raise_error
 from burnish.runtime.failure import explain_failure
 from burnish.runtime.future import Future, FutureMap
 from burnish.runtime.inner import run_inner
+from burnish.runtime.native_body import NativeBodyError, native_task, raise_native_failure
+from burnish.runtime.numba_body import compile_layout
 from burnish.runtime.partition import Partition, block, by_color, by_sets, ghost, image, preimage, restrict
 from burnish.runtime.privilege import Privilege, Read, ReadWrite, Reduce, Write, reduction
 from burnish.runtime.region import IndexSpace, Rect, Region, attach, region
@@ -59,7 +62,10 @@ _rt.register_front_end(
         "SparseField": SparseField,
         "fields_view": fields_view,
         "on_failure": explain_failure,
-        "wrap_body": None,
+        "wrap_body": run_checked,
+        "on_launch": on_launch,
+        "compile": compile_layout,
+        "native_failure": raise_native_failure,
         "package_dir": str(_Path(__file__).parent.parent),
     }
 )

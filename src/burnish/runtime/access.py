@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from burnish._native import runtime as _rt
 from burnish.runtime.errors import OutOfRegionError, PrivilegeError, RuntimeProblem
+from burnish.runtime.locate import out_of_region
 
 
 class Constant(np.ndarray[Any, Any]):
@@ -54,8 +55,7 @@ class SparseField(np.ndarray[Any, Any]):
         inside = where < index.size
         inside[inside] = index[where[inside]] == wanted[inside]
         if not inside.all():
-            bad = int(wanted[~inside].flat[0])
-            raise OutOfRegionError(f"index {bad} is not among the {index.size} points of this subregion")
+            raise out_of_region(int(wanted[~inside].flat[0]), [self])
         return where
 
 
@@ -99,10 +99,9 @@ def _placed(field: Any) -> tuple[npt.NDArray[Any], Any]:
     remembered = _places.get(id(field))
     if remembered is not None and remembered[0]() is field:
         return field, remembered[1]
-    placement = _rt.placement(field)
-    if placement is None:
+    lo = _rt.placement(field)
+    if lo is None:
         raise RuntimeProblem("gather and scatter take the arrays that the task received, not copies or slices of them")
-    lo, _ = placement
     if len(lo) != 1:
         raise RuntimeProblem("gather and scatter take fields of one-dimensional regions")
     return field, int(lo[0])
@@ -120,12 +119,18 @@ def _local(
     return local, where[local] == ids
 
 
-def _missing(ids: npt.NDArray[Any], found: npt.NDArray[np.bool_]) -> OutOfRegionError:
-    return OutOfRegionError(f"index {int(ids[~found].flat[0])} is in none of the given fields; add it to the partition")
+def _missing(ids: npt.NDArray[Any], found: npt.NDArray[np.bool_], fields: tuple[Any, ...]) -> OutOfRegionError:
+    return out_of_region(int(ids[~found].flat[0]), fields)
 
 
 def gather(ids: npt.NDArray[Any], *fields: Any) -> npt.NDArray[Any]:
-    """Values at root positions ``ids`` (any shape), each taken from the first of ``fields`` that contains it."""
+    """Values at root positions ``ids`` (any shape), each taken from the first of ``fields`` that contains it.
+
+    ``fields``: arrays or sparse fields of one-dimensional regions, as the body received them. The result has the shape
+    of ``ids`` followed by the field's inner shape. Raises OutOfRegionError for a position that none of them has.
+    """
+    if not fields:
+        raise RuntimeProblem("gather needs at least one field to take values from")
     ids = np.asarray(ids)
     result: npt.NDArray[Any] | None = None
     found = np.zeros(ids.shape, np.bool_)
@@ -138,7 +143,7 @@ def gather(ids: npt.NDArray[Any], *fields: Any) -> npt.NDArray[Any]:
         result[take] = values[local[take]]
         found |= inside
     if not found.all():
-        raise _missing(ids, found)
+        raise _missing(ids, found, fields)
     assert result is not None
     return result
 
@@ -167,4 +172,4 @@ def _spread(ids: npt.NDArray[Any], values: npt.ArrayLike, fields: tuple[Any, ...
             target[local[take]] = spread[take]
         found |= inside
     if not found.all():
-        raise _missing(ids, found)
+        raise _missing(ids, found, fields)

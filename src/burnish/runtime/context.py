@@ -18,7 +18,8 @@ from typing import Any, Literal
 
 from burnish._native import runtime as _rt
 from burnish.core.errors import BurnishError
-from burnish.runtime.errors import ContextThreadError, RuntimeProblem, TraceError, TraceMismatchError, handles, line_of, short_path
+from burnish.runtime import races
+from burnish.runtime.errors import ContextThreadError, RuntimeProblem, TraceError, TraceMismatchError, handles, line_of, where
 from burnish.runtime.executors.native import Arena, new_arena
 from burnish.runtime.lineage import journal
 
@@ -188,6 +189,7 @@ def _start(settings: Settings) -> Context:
         _trace_options(settings.trace),
     )
     _settings, _owner = settings, threading.current_thread().name
+    races.enabled = settings.check
     if settings.executor == "processes":
         _start_processes(settings, workers)
     if settings.recovery == "lineage":
@@ -269,6 +271,7 @@ def set_defaults(settings: Settings) -> None:
     """Settings of the next implicit start."""
     global _defaults
     _defaults = settings
+    races.enabled = settings.check
 
 
 def set_observer(observe: Callable[[], None] | None) -> None:
@@ -287,6 +290,7 @@ def context() -> Context:
 def fence() -> None:
     """Wait for all launches; raise the first task error in program order."""
     _rt.wait_all()
+    races.look_at_all()
 
 
 def stop() -> RunReport:
@@ -295,6 +299,7 @@ def stop() -> RunReport:
         return RunReport({})
     try:
         _rt.wait_all()
+        races.look_at_all()
     finally:
         if _observer is not None:
             _observer()
@@ -322,6 +327,8 @@ def _shut_down() -> None:
     if _processes is not None:
         _processes.stop()
         _processes = None
+    races.clear()
+    races.enabled = _defaults.check
     if _switch_interval is not None:
         sys.setswitchinterval(_switch_interval)
 
@@ -334,7 +341,7 @@ def stats() -> dict[str, Any]:
 
 def _op_text(info: Any, site: tuple[CodeType, int] | None) -> str:
     name = getattr(info, "name", "nothing (the trace was over)")
-    return f"{name} at {short_path(site[0].co_filename)}:{line_of(*site)}" if site else name
+    return f"{name} at {where(site[0], line_of(*site))}" if site else name
 
 
 @handles("trace_mismatch")

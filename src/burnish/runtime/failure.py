@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from burnish.runtime.access import SparseField
-from burnish.runtime.errors import PrivilegeError, line_of, short_path
+from burnish.runtime.errors import PrivilegeError, line_of, where
 from burnish.runtime.naming import tree_of
 from burnish.runtime.signature import TaskInfo
 
 
 def launched_at(code: CodeType | None, lasti: int) -> str:
-    return f"launched at {short_path(code.co_filename)}:{line_of(code, lasti)}" if code else "launched by burnish"
+    return f"launched at {where(code, line_of(code, lasti))}" if code else "launched by burnish"
 
 
 def explain_failure(
@@ -71,31 +70,43 @@ def _arrays(info: TaskInfo, body: FrameType) -> Iterator[tuple[str, np.ndarray[A
     """Read-only arrays among the body's arguments, by parameter or ``parameter.field``."""
     for parameter in info.parameters:
         value = body.f_locals.get(parameter.name)
-        names = getattr(type(value), "__slots__", ())
-        fields = (
-            {f"{parameter.name}.{n}": getattr(value, n) for n in names} if not isinstance(value, SparseField) else {}
-        )
-        for name, item in (fields or {parameter.name: value}).items():
-            array = item.values if isinstance(item, SparseField) else item
+        fields = {f"{parameter.name}.{n}": getattr(value, n) for n in getattr(type(value), "__slots__", ())}
+        for name, array in (fields or {parameter.name: value}).items():
             if isinstance(array, np.ndarray) and not array.flags.writeable:
                 yield name, array
 
 
+def _statements(code: CodeType, line: int) -> list[ast.stmt]:
+    """Simple statements on a line of the file that ``code`` comes from."""
+    return [
+        node
+        for node in ast.walk(tree_of(code) or ast.Module([], []))
+        if isinstance(node, ast.stmt)
+        and not hasattr(node, "body")
+        and node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
+
+
 def _stored_into(traceback: TracebackType) -> Iterator[np.ndarray[Any, Any]]:
     """Read-only arrays that the failing statement may have stored into, most likely first."""
-    frame, line = traceback.tb_frame, traceback.tb_lineno
-    tree = tree_of(frame.f_code)
-    statements = [
-        n
-        for n in ast.walk(tree or ast.Module([], []))
-        if isinstance(n, ast.stmt) and not hasattr(n, "body") and n.lineno <= line <= (n.end_lineno or n.lineno)
-    ]
-    for expression in (e for s in statements for e in _targets(s)):
+    frame = traceback.tb_frame
+    for expression in (e for s in _statements(frame.f_code, traceback.tb_lineno) for e in _targets(s)):
         value = _value(expression, frame)
-        if isinstance(value, SparseField):
-            value = value.values
         if isinstance(value, np.ndarray) and not value.flags.writeable:
             yield value
+
+
+def stored_parameter(info: TaskInfo, line: int) -> str | None:
+    """The parameter, or field of one, that a line of the body stores into, as far as the source tells."""
+    assert info.code is not None
+    for expression in (e for s in _statements(info.code, line) for e in _targets(s)):
+        path = expression
+        while isinstance(path, ast.Subscript):
+            path = path.value
+        owner = path.value if isinstance(path, ast.Attribute) else path
+        if isinstance(owner, ast.Name) and any(p.name == owner.id and p.privilege is not None for p in info.parameters):
+            return f"{owner.id}.{path.attr}" if isinstance(path, ast.Attribute) else owner.id
+    return None
 
 
 def _targets(statement: ast.stmt) -> Iterator[ast.expr]:

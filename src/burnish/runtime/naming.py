@@ -26,7 +26,11 @@ class Site(NamedTuple):
     lasti: int
 
 
-Origin = str | Site | None
+class Origin(NamedTuple):
+    """How a region or partition came about: the name it was given, and where."""
+
+    name: str | None
+    site: Site | None
 
 
 def outside(frame: FrameType | None) -> Site | None:
@@ -123,28 +127,31 @@ def _label(target: ast.expr) -> str | None:
     return None
 
 
+def origin_here(name: str | None = None) -> Origin:
+    """The origin of what the nearest caller outside burnish makes."""
+    return Origin(name, here())
+
+
 def name_of(origin: Origin) -> str | None:
     """The given name, or what the expression at the site is assigned to: ``pu`` in ``pu, pv = block(u, 4), block(v, 4)``."""
-    if origin is None or isinstance(origin, str):
-        return origin or None
-    made, tree = _expression(Site(*origin)), tree_of(origin[0])
+    if origin.name or origin.site is None:
+        return origin.name
+    made, tree = _expression(origin.site), tree_of(origin.site.code)
     if made is None or tree is None:
         return None
     return next((_label(target) for target, value in _bindings(tree) if value is made), None)
 
 
-def text_of(origin: Origin, limit: int = 60) -> str | None:
-    """Source of the expression at the site on one line, if it is short."""
-    if origin is None or isinstance(origin, str):
-        return origin or None
-    made = _expression(Site(*origin))
-    return _text(made, origin[0], limit) if made is not None else None
+def text_of(site: Site | None) -> str | None:
+    """Source of the expression at the site, if it is short."""
+    made = _expression(site) if site else None
+    return _text(made, site.code) if made is not None and site is not None else None
 
 
-def _text(node: ast.expr, code: CodeType, limit: int) -> str | None:
+def _text(node: ast.expr, code: CodeType) -> str | None:
     segment = ast.get_source_segment(source_of(code), node)
     text = " ".join(segment.split()) if segment else ""
-    return text if 0 < len(text) <= limit else None
+    return text if 0 < len(text) <= 60 else None
 
 
 def argument_text(site: Site | None, position: int, keyword: str) -> str | None:
@@ -154,11 +161,11 @@ def argument_text(site: Site | None, position: int, keyword: str) -> str | None:
         return None
     for given in call.keywords:
         if given.arg == keyword:
-            return _text(given.value, site.code, 60)
+            return _text(given.value, site.code)
     before = call.args[: position + 1]
     if len(before) <= position or any(isinstance(a, ast.Starred) for a in before):
         return None
-    return _text(before[position], site.code, 60)
+    return _text(before[position], site.code)
 
 
 def definition(code: CodeType) -> ast.FunctionDef | None:

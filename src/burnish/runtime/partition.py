@@ -11,7 +11,7 @@ import numpy.typing as npt
 from burnish._native import ispace as _ispace
 from burnish._native import runtime as _rt
 from burnish.runtime.errors import PartitionError, ProjectionError, handles
-from burnish.runtime.naming import here, name_of, text_of
+from burnish.runtime.naming import name_of, origin_here, text_of
 from burnish.runtime.region import Rect, Region
 
 
@@ -59,7 +59,7 @@ class Partition(_rt.PartitionBase):  # type: ignore[misc]
     def name(self) -> str:
         """The variable it was assigned to, else the expression that made it."""
         info = self._info
-        return name_of(info["origin"]) or text_of(info["origin"]) or f"partition{info['id']}"
+        return name_of(info["origin"]) or text_of(info["origin"].site) or f"partition{info['id']}"
 
     @property
     def color_range(self) -> str:
@@ -104,7 +104,7 @@ def _shape(colors: int | Sequence[int]) -> list[int]:
 
 def _add(parent: Region, shape: Sequence[int], built: tuple[list[Any], bool, bool]) -> Partition:
     spaces, disjoint, complete = built
-    part: Partition = _rt.add_partition(parent, list(shape), spaces, disjoint, complete, here())
+    part: Partition = _rt.add_partition(parent, list(shape), spaces, disjoint, complete, origin_here())
     return part
 
 

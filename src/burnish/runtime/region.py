@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from burnish._native import ispace as _ispace
 from burnish._native import runtime as _rt
+from burnish.runtime import races
 from burnish.runtime.errors import HostAccessError, RuntimeProblem, handles
 from burnish.runtime.lineage import journal
-from burnish.runtime.naming import here, name_of
+from burnish.runtime.naming import name_of, origin_here
 
 if TYPE_CHECKING:
     from burnish.runtime.partition import Partition
@@ -213,6 +214,7 @@ class Region(_rt.RegionBase):  # type: ignore[misc]
 
     @contextmanager
     def _host(self, mode: str, chosen: Field) -> Iterator[npt.NDArray[Any]]:
+        races.before_access(self)
         access = _rt.open_host(self, {"r": READ, "w": READ_WRITE, "rw": READ_WRITE}[mode], chosen.name)
         try:
             if self.dense:
@@ -224,6 +226,8 @@ class Region(_rt.RegionBase):  # type: ignore[misc]
                     _rt.unpack(self, chosen.name, values)
         finally:
             _rt.close_host(access)
+            if mode != "r":
+                races.after_access(self)
 
     def numpy(self, field: str | None = None) -> npt.NDArray[Any]:
         """A copy of one field's values; waits for the tasks that write it, raises the first task error."""
@@ -253,9 +257,11 @@ class Region(_rt.RegionBase):  # type: ignore[misc]
         info = _rt.root_info(self)
         if not info["attached"]:
             raise RuntimeProblem(f"'{self.name}' was not attached")
+        races.before_access(self)
         access = _rt.open_host(self.root, READ_WRITE, None)
         _rt.close_host(access)
         _rt.give_up(self)
+        races.forget(self)
         array: npt.NDArray[Any] = info["owner"]
         array.flags.writeable = True
         return array
@@ -286,7 +292,7 @@ def region(
     if whole is not None and whole.points is not None:
         space = _ispace.points([0] * len(extents), extents, np.ascontiguousarray(whole.points, dtype=np.int64))
     result: Region = _rt.make_region(
-        extents, space, [(f.name, f.dtype, list(f.inner)) for f in made], None, name or here()
+        extents, space, [(f.name, f.dtype, list(f.inner)) for f in made], None, origin_here(name)
     )
     log = journal.current()
     if log is not None:
@@ -306,8 +312,9 @@ def attach(array: npt.NDArray[Any], *, name: str | None = None) -> Region:
     if not array.flags.writeable:
         raise RuntimeProblem("attach needs a writeable array (is it attached already?)")
     (field,) = fields_of(array.dtype, None)
-    result: Region = _rt.make_region(list(array.shape), None, [(field.name, field.dtype, [])], array, name or here())
+    result: Region = _rt.make_region(list(array.shape), None, [(field.name, field.dtype, [])], array, origin_here(name))
     array.flags.writeable = False
+    races.after_access(result)
     return result
 
 

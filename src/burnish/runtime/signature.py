@@ -85,6 +85,21 @@ class TaskInfo:
         return inspect.Signature([inspect.Parameter(p.name, kind) for p in self.parameters])
 
     @property
+    def source(self) -> str:
+        """Source of the body and, for Numba, of what burnish generated around it."""
+        if self.fn is None:
+            return f"# native code at {self.native_body[0]:#x}\n" if self.native_body else ""
+        try:
+            text = inspect.getsource(self.fn)
+        except OSError:
+            text = f"# no source of {self.fn.__qualname__}\n"
+        if self.kernel == "numba":
+            from burnish.runtime.numba_body import source_of
+
+            text += "\n" + source_of(self)
+        return text
+
+    @property
     def declaration(self) -> str:
         """``name(x: Read, w: float)``."""
         return f"{self.name}({', '.join(map(str, self.parameters))})"

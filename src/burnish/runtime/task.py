@@ -9,6 +9,7 @@ from typing import Any, Literal, overload
 from burnish._native import runtime as _rt
 from burnish.runtime.capture import check_captured, check_closure
 from burnish.runtime.errors import TaskSignatureError
+from burnish.runtime.numba_body import scalar_types
 from burnish.runtime.signature import TaskInfo, annotations_of, code_hash, parameters_of
 
 Task = _rt.Task
@@ -71,18 +72,23 @@ def _made(
             f"task '{fn.__name__}': kernel is 'python' or 'numba', got '{kernel}' (native bodies: native_task)"
         )
     check_closure(fn)
-    returns = annotations_of(fn).get("return") not in (None, type(None))
+    parameters = parameters_of(fn)
+    if kernel == "numba" and inner:
+        raise TaskSignatureError(
+            f"task '{fn.__name__}': an inner task launches tasks, which Numba cannot; use kernel='python'"
+        )
     info = TaskInfo(
         name or fn.__name__,
         fn,
-        parameters_of(fn),
-        returns,
-        kernel,
-        priority,
-        deterministic,
-        idempotent,
-        inner,
-        code_hash(fn),
+        parameters,
+        returns=annotations_of(fn).get("return") not in (None, type(None)),
+        kernel=kernel,
+        priority=priority,
+        deterministic=deterministic,
+        idempotent=idempotent,
+        inner=inner,
+        code_hash=code_hash(fn),
+        native_body=scalar_types(fn, parameters) if kernel == "numba" else None,
     )
     made = _rt.make_task(info)
     made.__doc__, made.__name__, made.__module__, made.__wrapped__ = fn.__doc__, fn.__name__, fn.__module__, fn
