@@ -32,8 +32,10 @@ class Noun(NamedTuple):
 
 
 INSTALLATION = "This installation"
+MEASUREMENT = "Measurement"
 
 NOUNS = (
+    Noun(MEASUREMENT, "taskbench", "burnish.cli.taskbench", "Measure what a task runtime costs, ours or a peer's."),
     Noun(INSTALLATION, "tour", "burnish.cli.tour", "Run every system on a real input; write one page of pictures."),
     Noun(INSTALLATION, "doctor", "burnish.cli.doctor", "Show what is installed, what is missing, what was found."),
 )
