@@ -34,6 +34,7 @@ class Noun(NamedTuple):
 PROGRAMS = "Programs"
 MEASURE = "Measure"
 INSTALLATION = "This installation"
+MEASUREMENT = "Measurement"
 
 NOUNS = (
     Noun(PROGRAMS, "run", "burnish.cli.run", "Run a program in parallel; show its task graph, timeline and traces."),

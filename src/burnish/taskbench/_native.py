@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from burnish import _native  # type: ignore[attr-defined,unused-ignore]
+from burnish._native import taskbench as _untyped
 
-_part: Any = _native.taskbench
+_part: Any = _untyped
 Int64s = npt.NDArray[np.int64]
 
 

@@ -21,7 +21,7 @@ class GpuBody(NumpyBody):
             raise Unsupported("gpu_compute needs a CUDA device and CuPy or PyTorch")
 
     def run(self, t: int, p: int) -> float:
-        return float(self._compute(self.kernel.iterations))  # type: ignore[misc]
+        return float(self._compute(self.kernel.iterations))
 
 
 def _cupy_compute() -> Any:

@@ -62,9 +62,7 @@ class PythonBody:
             wrong = self.first_wrong(buffer, t - 1, q)
             if wrong is not None:
                 position, got = wrong
-                raise ValidationError(
-                    f"{where}, input {number}, position {position}: expected {(t - 1, q)}, got {got}"
-                )
+                raise ValidationError(f"{where}, input {number}, position {position}: expected {(t - 1, q)}, got {got}")
 
     def first_wrong(self, buffer: Any, t: int, p: int) -> tuple[int, tuple[int, int]] | None:
         """Position and content of the first pair of ``buffer`` that is not ``(t, p)``."""

@@ -13,7 +13,7 @@ from burnish.taskbench.errors import GraphError
 from burnish.taskbench.graph import Graph
 from burnish.taskbench.kernel import Kernel
 from burnish.taskbench.measures import MEASURES, efficiency, iterations_for, tasks
-from burnish.taskbench.metg import Absent, Systems, name_of, metg_of
+from burnish.taskbench.metg import Absent, Systems, metg_of, name_of
 from burnish.taskbench.records import Measurement, MetgResult
 from burnish.taskbench.session import session, usable_cores
 

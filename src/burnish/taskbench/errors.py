@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from burnish.core.errors import EnvironmentProblem, BurnishError
+from burnish.core.errors import BurnishError, EnvironmentProblem
 
 
 class GraphError(BurnishError):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -183,7 +184,7 @@ def _resampled(group: Floats, resamples: int, random: np.random.Generator) -> Fl
 
 def _falls(curve: Sequence[Point]) -> tuple[str, ...]:
     out = []
-    for a, b in zip(curve, curve[1:], strict=False):
+    for a, b in pairwise(curve):
         noise = math.hypot(a.error, b.error)
         if math.isfinite(noise) and a.efficiency - b.efficiency > max(0.05, 3 * noise):
             out.append(

@@ -8,7 +8,7 @@ Runtime Performance" (SC 2020); ``stencil_2d``, ``stencil_3d``, ``sweep_2d``, ``
 from __future__ import annotations
 
 import difflib
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -121,9 +121,7 @@ class Graph:
                 if sorted(set(inputs)) != inputs or any(q not in before for q in inputs):
                     raise GraphError(f"dependences of (t={t}, p={p}) are {inputs}: not unique or not of step {t - 1}")
                 forward |= {(q, p) for q in inputs}
-            backward = {
-                (q, p) for q in before for a, b in self.reverse_dependencies(t - 1, q) for p in range(a, b + 1)
-            }
+            backward = {(q, p) for q in before for a, b in self.reverse_dependencies(t - 1, q) for p in range(a, b + 1)}
             if forward != backward:
                 pair = min(forward ^ backward)
                 raise GraphError(f"step {t}: dependence {pair} is not mirrored by the reverse dependences")
@@ -209,28 +207,52 @@ def _check_shape(graph: Graph, sides: int) -> None:
         product *= side
     if graph.type == "sweep_2d":
         if min(graph.shape) != graph.width:
-            raise GraphError(f"sweep_2d over {text} needs width = its shorter side {min(graph.shape)}, got {graph.width}")
+            raise GraphError(
+                f"sweep_2d over {text} needs width = its shorter side {min(graph.shape)}, got {graph.width}"
+            )
     elif product != graph.width:
         raise GraphError(f"shape {text} has {product} points, width is {graph.width}")
 
 
-def parse_type(text: str, graph: Graph) -> Graph:
+def parse_shape(text: str) -> tuple[int, ...] | None:
+    """``4x8`` as (4, 8); None for the empty text."""
+    if not text:
+        return None
+    try:
+        return tuple(int(side) for side in text.split("x"))
+    except ValueError:
+        raise GraphError(f"'{text}' is not a shape", hint="write 4x8 or 4x8x2") from None
+
+
+def parse_type(text: str, graph: Graph, shape: tuple[int, ...] | None = None) -> Graph:
     """``graph`` with the type and parameters of ``text``: ``type[:radix[:period[:fraction]]]``.
 
     >>> parse_type("nearest:5", Graph(steps=10, width=8)).label
     'nearest:5'
     """
-    from dataclasses import replace
-
     name, *numbers = text.strip().split(":")
-    try:
-        values = dict(zip(("radix", "period", "fraction"), numbers, strict=False))
-        changes = {k: float(v) if k == "fraction" else int(v) for k, v in values.items()}
-    except ValueError:
-        raise GraphError(f"'{text}' is not a type", hint="write type[:radix[:period[:fraction]]]") from None
     if len(numbers) > 3:
         raise GraphError(f"'{text}' has too many parts", hint="write type[:radix[:period[:fraction]]]")
-    if name in ("spread", "random_spread") and "period" not in changes:
-        radix = int(changes.get("radix", graph.radix))
-        changes["period"] = min(graph.period, -(-graph.width // radix)) if radix > 0 else graph.period
-    return replace(graph, type=name, **changes)  # type: ignore[arg-type]
+    try:
+        changes: dict[str, Any] = {
+            key: float(value) if key == "fraction" else int(value)
+            for key, value in zip(("radix", "period", "fraction"), numbers, strict=False)
+        }
+    except ValueError:
+        raise GraphError(f"'{text}' is not a type", hint="write type[:radix[:period[:fraction]]]") from None
+    if name in ("spread", "random_spread") and numbers and "period" not in changes:
+        changes["period"] = max(1, min(graph.period, -(-graph.width // max(1, changes["radix"]))))
+    return replace(graph, type=name, shape=shape, **changes)
+
+
+def graph_from_text(values: dict[str, str], index: int = 0) -> Graph:
+    """A graph from options as text; what is not given has the command line's defaults."""
+    convert: dict[str, Any] = {"type": str, "fraction": float, "shape": parse_shape}
+    fields: dict[str, Any] = {"steps": 4, "width": 4, "type": "trivial", "index": index}
+    for name, text in values.items():
+        try:
+            fields[name] = convert.get(name, int)(text)
+        except ValueError:
+            raise GraphError(f"--{name} {text} is not a number") from None
+    shape, type_ = fields.pop("shape", None), fields.pop("type")
+    return parse_type(type_, Graph(type="trivial", **fields), shape)

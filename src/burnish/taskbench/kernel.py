@@ -122,7 +122,13 @@ class Kernel:
             return 2 * 64
         if self.name == "compute_dgemm":
             return 2.0 * dgemm_size(graph.scratch) ** 3
-        per = {"compute_bound2": 2 * 32, "busy_wait": 1, "io_bound": 2 * 1024, "gpu_compute": 2 * GPU_VALUES, "empty": 0}
+        per = {
+            "compute_bound2": 2 * 32,
+            "busy_wait": 1,
+            "io_bound": 2 * 1024,
+            "gpu_compute": 2 * GPU_VALUES,
+            "empty": 0,
+        }
         return per[self.name] if self.name in per else graph.scratch / self.samples
 
 

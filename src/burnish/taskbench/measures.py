@@ -81,7 +81,9 @@ def latency(session: Session, graph: Graph, budget: float) -> list[Measurement]:
 def startup(session: Session, graph: Graph, budget: float) -> list[Measurement]:
     """Seconds that ``start`` took."""
     run = session.run([replace(graph, steps=1)], EMPTY)
-    return [record(session, [replace(graph, steps=1)], EMPTY, [run], measure="startup", start_seconds=session.start_seconds)]
+    return [
+        record(session, [replace(graph, steps=1)], EMPTY, [run], measure="startup", start_seconds=session.start_seconds)
+    ]
 
 
 def memory(session: Session, graph: Graph, budget: float) -> list[Measurement]:
@@ -95,8 +97,10 @@ def memory(session: Session, graph: Graph, budget: float) -> list[Measurement]:
         with peak_memory(session) as peak:
             runs.append(session.run([candidate], EMPTY))
         points.append((runs[-1].tasks, peak[0]))
-    slope = float(np.polyfit(*np.array(points, float).T, 1)[0]) if len(points) > 1 else 0.0
-    return [record(session, [replace(graph, steps=sizes[-1])], EMPTY, runs[-1:], measure="memory", bytes_per_task=slope)]
+    slope = float(np.polyfit([n for n, _ in points], [b for _, b in points], 1)[0]) if len(points) > 1 else 0.0
+    return [
+        record(session, [replace(graph, steps=sizes[-1])], EMPTY, runs[-1:], measure="memory", bytes_per_task=slope)
+    ]
 
 
 @contextmanager
@@ -161,7 +165,13 @@ def imbalance(session: Session, graph: Graph, budget: float) -> list[Measurement
     """Efficiency of tasks of 100 us on average as they become unequal."""
     iterations = iterations_for(session, graph, TARGET_TASK)
     return [
-        efficiency(session, [graph], Kernel("load_imbalance", iterations, imbalance=value), measure="imbalance", imbalance=value)
+        efficiency(
+            session,
+            [graph],
+            Kernel("load_imbalance", iterations, imbalance=value),
+            measure="imbalance",
+            imbalance=value,
+        )
         for value in IMBALANCES
     ]
 
@@ -195,4 +205,3 @@ MEASURES: dict[str, tuple[Callable[[Session, Graph, float], list[Measurement]], 
     "hiding": (hiding, False),
     "imbalance": (imbalance, False),
 }
-

@@ -132,7 +132,9 @@ def _result(
 ) -> MetgResult:
     samples, seed = tuple(entry.search.samples), entry.search.seed
     if not samples:
-        raise BudgetExhausted(f"the budget ended before {entry.session.system.name} was measured once", hint="give more")
+        raise BudgetExhausted(
+            f"the budget ended before {entry.session.system.name} was measured once", hint="give more"
+        )
     return MetgResult(
         entry.session.system.name, entry.session.version, graphs, replace(kernel, ledger=None), threshold,
         entry.session.workers, mode, estimate(samples, threshold, "wall", seed=seed),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from burnish.taskbench.errors import GraphError
 from burnish.taskbench.graph import PERIODIC, Graph
 from burnish.taskbench.kernel import Kernel
 
@@ -116,3 +117,54 @@ def report(graphs: Sequence[Graph], kernels: Sequence[Kernel], elapsed: float, n
     else:
         lines.append("  Unable to estimate local/nonlocal transfer")
     return "\n".join(lines) + "\n"
+
+
+#: What ``--and`` starts anew, and what all graphs of a run share.
+GRAPH_OPTIONS = ("steps", "width", "type", "radix", "period", "fraction", "output", "scratch", "shape")
+KERNEL_OPTIONS = ("kernel", "iter", "sample", "imbalance", "impl")
+
+
+def split_graphs(arguments: Sequence[str]) -> tuple[list[str], list[dict[str, str]]]:
+    """Cut at ``--and``: the arguments without the further graphs' options, and those options graph by graph.
+
+    Raises GraphError if the graphs ask for different kernels.
+
+    >>> split_graphs(["--type", "fft", "--and", "--type", "tree", "--quiet"])
+    (['--type', 'fft', '--quiet'], [{'type': 'tree'}])
+    """
+    segments: list[list[str]] = [[]]
+    for argument in arguments:
+        if argument == "--and":
+            segments.append([])
+        else:
+            segments[-1].append(argument)
+    rest, graphs = list(segments[0]), []
+    kernel = _take(list(segments[0]), KERNEL_OPTIONS)
+    for segment in segments[1:]:
+        graphs.append(_take(segment, GRAPH_OPTIONS))
+        own = _take(segment, KERNEL_OPTIONS)
+        for name in own:
+            if name in kernel and own[name] != kernel[name]:
+                raise GraphError(
+                    f"all graphs of a run have the same kernel, but --{name} is {kernel[name]} and {own[name]}"
+                )
+            if name not in kernel:
+                rest += [f"--{name}", own[name]]
+        kernel = own | kernel
+        rest += segment
+    return rest, graphs
+
+
+def _take(arguments: list[str], names: Sequence[str]) -> dict[str, str]:
+    """Remove the options ``names`` from ``arguments``; their values."""
+    taken, at = {}, 0
+    while at < len(arguments):
+        name, equals, value = arguments[at].removeprefix("--").partition("=")
+        if arguments[at].startswith("--") and name in names:
+            if not equals and at + 1 == len(arguments):
+                raise GraphError(f"--{name} needs a value")
+            taken[name] = value if equals else arguments[at + 1]
+            del arguments[at : at + (1 if equals else 2)]
+        else:
+            at += 1
+    return taken

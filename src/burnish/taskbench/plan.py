@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -41,7 +42,7 @@ class Plan:
     def inputs(self) -> list[tuple[int, ...]]:
         """Ids of the inputs of every id, in the order of ``Graph.inputs``."""
         ids, starts = self.input_ids.tolist(), self.input_starts.tolist()
-        return [tuple(ids[a:b]) for a, b in zip(starts, starts[1:], strict=False)]
+        return [tuple(ids[a:b]) for a, b in pairwise(starts)]
 
     @cached_property
     def successors(self) -> list[list[int]]:
@@ -56,7 +57,7 @@ class Plan:
     def steps(self) -> list[range]:
         """Ids of every step, all graphs together."""
         cuts = [0, *(np.flatnonzero(np.diff(self.t)) + 1).tolist(), len(self)]
-        return [range(a, b) for a, b in zip(cuts, cuts[1:], strict=False)]
+        return [range(a, b) for a, b in pairwise(cuts)]
 
 
 def plan_of(graphs: Sequence[Graph]) -> Plan:

@@ -55,7 +55,9 @@ class Search:
     def _outwards(self, points: list[tuple[int, float]]) -> int | None:
         if points[-1][1] < self.threshold:  # none is above, or the last one is not
             n, efficiency = points[-1]
-            factor = 4.0 if efficiency <= 0 else 1.5 * (1 - efficiency) / efficiency * self.threshold / (1 - self.threshold)
+            factor = (
+                4.0 if efficiency <= 0 else 1.5 * (1 - efficiency) / efficiency * self.threshold / (1 - self.threshold)
+            )
             larger = math.ceil(n * min(64.0, max(2.0, factor)))
             return larger if larger <= LARGEST else None
         n = points[0][0]

@@ -114,6 +114,4 @@ class Slots:
 
     def _peak(self, kernel: Kernel, run_seconds: float) -> Peak:
         shortest, longest = PEAK_SECONDS
-        return measure_peak(
-            self.graphs[0], kernel, self.session.workers, min(longest, max(shortest, run_seconds / 5))
-        )
+        return measure_peak(self.graphs[0], kernel, self.session.workers, min(longest, max(shortest, run_seconds / 5)))

@@ -6,31 +6,18 @@ import os
 import socket
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from burnish.taskbench.bodies import produce
 from burnish.taskbench.graph import Graph
 from burnish.taskbench.kernel import Kernel
-from burnish.taskbench.ledger import attached
+from burnish.taskbench.ledger import collect
 from burnish.taskbench.plan import plan_of
 from burnish.taskbench.systems.base import Base, Outputs, bodies_of, missing
 
 
-def _executed_here(path: str) -> int:
-    count = int(attached(path).executed)
-    attached.cache_clear()
-    Path(path).unlink(missing_ok=True)
-    return count
-
-
 def _wait(seconds: float) -> None:
     time.sleep(seconds)
-
-
-class _Owner:
-    def produce(self, body: Any, t: int, p: int, *inputs: Any) -> Any:
-        return body.produce(t, p, *inputs)
 
 
 class Ray(Base):
@@ -81,18 +68,7 @@ class Ray(Base):
 
         others = {n["NodeManagerHostname"]: n["NodeID"] for n in self._ray.nodes() if n["Alive"]}
         others.pop(socket.gethostname(), None)
-        count = self._ray.remote(num_cpus=0)(_executed_here)
-        return sum(self._ray.get([count.options(scheduling_strategy=On(n, soft=False)).remote(path) for n in others.values()]))
-
-
-class RayActors(Ray):
-    """One actor per worker owns a block of points."""
-
-    name = "ray_actors"
-
-    def _prepare(self) -> None:
-        owner = self._ray.remote(num_cpus=1)(_Owner)
-        self._actors = [owner.remote() for _ in range(self.workers)]
-
-    def call(self, body: Any, graph: Graph, t: int, p: int, inputs: list[Any]) -> Any:
-        return self._actors[p * self.workers // graph.width].produce.remote(body, t, p, *inputs)
+        count = self._ray.remote(num_cpus=0)(collect)
+        return sum(
+            self._ray.get([count.options(scheduling_strategy=On(n, soft=False)).remote(path) for n in others.values()])
+        )

@@ -31,5 +31,8 @@ class Serial(Base):
             before = buffers[g][(t - 1) % 2]
             bodies[g](t, p, buffers[g][t % 2][p], [before[tasks[i][2]] for i in inputs])
         return Outputs(
-            tuple([buffers[g][(graph.steps - 1) % 2][tasks[i][2]] for i in plan.final[g]] for g, graph in enumerate(graphs))
+            tuple(
+                [buffers[g][(graph.steps - 1) % 2][tasks[i][2]] for i in plan.final[g]]
+                for g, graph in enumerate(graphs)
+            )
         )

@@ -39,7 +39,9 @@ class Transport(Protocol):
 
 
 @lru_cache(maxsize=8)
-def _schedule(graph: Graph, rank: int, size: int) -> list[tuple[list[int], list[tuple[int, int]], list[tuple[int, int]]]]:
+def _schedule(
+    graph: Graph, rank: int, size: int
+) -> list[tuple[list[int], list[tuple[int, int]], list[tuple[int, int]]]]:
     """Per step: own points; (point, rank) to send of the step before; (point, rank) to receive."""
 
     def owner(p: int) -> int:

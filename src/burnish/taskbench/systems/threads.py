@@ -1,11 +1,11 @@
-"""``concurrent.futures`` threads: by dependence counting, and with a barrier after every step."""
+"""``concurrent.futures`` threads, by dependence counting."""
 
 from __future__ import annotations
 
 import platform
 import threading
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 
 from burnish.taskbench.bodies import Body, Buffer
 from burnish.taskbench.graph import Graph
@@ -14,10 +14,10 @@ from burnish.taskbench.plan import Plan, plan_of
 from burnish.taskbench.systems.base import Base, Outputs, bodies_of
 
 
-class ThreadsBarrier(Base):
-    """All tasks of a step are submitted, then waited for."""
+class Threads(Base):
+    """A task is submitted by the worker that finishes its last input."""
 
-    name = "threads_barrier"
+    name = "threads"
 
     def start(self, workers: int) -> None:
         self._pool = ThreadPoolExecutor(workers)
@@ -27,26 +27,6 @@ class ThreadsBarrier(Base):
 
     def version(self) -> str:
         return f"python {platform.python_version()}"
-
-    def run(self, graphs: Sequence[Graph], kernel: Kernel) -> Outputs:
-        plan, bodies = plan_of(graphs), bodies_of(graphs, kernel)
-        values: dict[int, Buffer] = {}
-        for step in plan.steps:
-            futures: dict[int, Future[Buffer]] = {}
-            for i in step:
-                g, t, p = plan.tasks[i]
-                futures[i] = self._pool.submit(bodies[g].produce, t, p, *[values[j] for j in plan.inputs[i]])
-            wait(futures.values())
-            values = {i: future.result() for i, future in futures.items()} | {
-                i: values[i] for final in plan.final for i in final if i in values
-            }
-        return Outputs(tuple([values[i] for i in final] for final in plan.final))
-
-
-class Threads(ThreadsBarrier):
-    """A task is submitted by the worker that finishes its last input."""
-
-    name = "threads"
 
     def run(self, graphs: Sequence[Graph], kernel: Kernel) -> Outputs:
         return _Countdown(plan_of(graphs), bodies_of(graphs, kernel), self._pool).run()
