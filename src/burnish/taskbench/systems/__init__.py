@@ -13,6 +13,14 @@ __all__ = ["SYSTEMS", "Outputs", "System", "load"]
 
 #: Name -> (module, class, one line).
 SYSTEMS: dict[str, tuple[str, str, str]] = {
+    "burnish": ("burnish", "Burnish", "ours: threads, native bodies, index launches, auto-traced"),
+    "burnish_untraced": ("burnish", "BurnishUntraced", "ours, untraced"),
+    "burnish_manual": ("burnish", "BurnishManual", "ours, traced by hand"),
+    "burnish_single": ("burnish", "BurnishSingle", "ours, one launch per task, auto-traced"),
+    "burnish_single_untraced": ("burnish", "BurnishSingleUntraced", "ours, one launch per task, untraced"),
+    "burnish_python": ("burnish", "BurnishPython", "ours, Python bodies, index launches, auto-traced"),
+    "burnish_serial": ("burnish", "BurnishSerial", "ours, in sequence"),
+    "burnish_processes": ("burnish", "BurnishProcesses", "ours, Python bodies in worker processes"),
     "serial": ("serial", "Serial", "one task after another"),
     "threads": ("threads", "Threads", "concurrent.futures threads, dependence counting"),
     "threads_barrier": ("threads_barrier", "ThreadsBarrier", "concurrent.futures threads, a barrier per step"),
