@@ -31,12 +31,28 @@ def _native_point(address: int, inputs: int, ordered: bool) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def _python_point(body: Body, inputs: int) -> Any:
+def _python_point(body: Body, inputs: int, graph: Graph, ordered: bool) -> Any:
+    orders = None if ordered or not inputs else _orders(graph)
+
     def point(out: Any, *rest: Any) -> None:
-        body(rest[-3], rest[-2], out, rest[:-3])
+        t, p = rest[-3], rest[-2]
+        body(t, p, out, rest[:-3] if orders is None else [rest[i] for i in orders[p]])
 
     regions = [Parameter("out", Write), *(Parameter(f"in{i}", Read) for i in range(inputs))]
     return _rt.make_task(TaskInfo("point", point, (*regions, Parameter("t"), Parameter("p"), Parameter("inputs"))))
+
+
+def _orders(graph: Graph) -> list[list[int]]:
+    """For every point, which of the shifted arguments are its inputs, in the graph's order."""
+    by_shift = shifts(graph)
+    assert by_shift is not None
+    offsets, edge = by_shift
+    width = graph.width
+    orders = []
+    for p in range(width):
+        given = [(p + o) % width if edge == "wrap" else min(max(p + o, 0), width - 1) for o in offsets]
+        orders.append([given.index(q) for q in graph.inputs(1, p)])
+    return orders
 
 
 def shifts(graph: Graph) -> tuple[range, str] | None:
@@ -99,7 +115,7 @@ class Burnish(Base):
     def _tasks(self, graph: Graph, kernel: Kernel) -> Callable[[int, bool], Any]:
         body: Any = make_body(graph, kernel)
         if not self.native:
-            return lambda inputs, ordered: _python_point(body, inputs)
+            return lambda inputs, ordered: _python_point(body, inputs, graph, ordered)
         if kernel.impl != "native" or kernel.name == "gpu_compute":
             raise Unsupported(f"{self.name} runs native bodies here, not {kernel.name} in {kernel.impl}; use burnish_python")
         return lambda inputs, ordered: _native_point(body.address, inputs, ordered)
