@@ -120,34 +120,50 @@ class Burnish(Base):
             raise Unsupported(f"{self.name} runs native bodies here, not {kernel.name} in {kernel.impl}; use burnish_python")
         return lambda inputs, ordered: _native_point(body.address, inputs, ordered)
 
-    def _step(self, board: Board, task: Callable[[int, bool], Any], t: int) -> None:
-        graph, new, old = board.graph, board.rows[t % 2], board.rows[(t + 1) % 2]
+    def _launches(self, board: Board, task: Callable[[int, bool], Any]) -> list[Callable[[int], None]]:
+        """What launches a step, for every step; steps that differ in nothing but their number share one."""
+        graph = board.graph
         by_shift = shifts(graph) if self.index else None
         if by_shift is None:
-            for p, inputs in board.steps[t]:
-                if len(inputs) > _point.most_inputs:
-                    raise Unsupported(f"{self.name}: a task of {graph.type} has {len(inputs)} inputs")
-                task(len(inputs), True)(new[p], *[old[q] for q in inputs], t, p, len(inputs))
-            return
-        offsets, edge = by_shift if t else (range(0), "clip")
-        n = len(offsets)
-        task(n, False).map(graph.width, new[each], *[old[each + o] for o in offsets], t, each, n, edge=edge)
+            return [self._singly(board, task, t) for t in range(graph.steps)]
+        first = self._by_index(board, task, 0, range(0), "clip")
+        even, odd = (self._by_index(board, task, t, *by_shift) for t in (0, 1))
+        return [first, *(odd if t % 2 else even for t in range(1, graph.steps))]
+
+    def _by_index(
+        self, board: Board, task: Callable[[int, bool], Any], parity: int, offsets: range, edge: str
+    ) -> Callable[[int], None]:
+        new, old, n, width = board.rows[parity], board.rows[1 - parity], len(offsets), board.graph.width
+        launch, regions = task(n, False).map, [new[each], *[old[each + o] for o in offsets]]
+        return lambda t: launch(width, *regions, t, each, n, edge=edge)
+
+    def _singly(self, board: Board, task: Callable[[int, bool], Any], t: int) -> Callable[[int], None]:
+        new, old = board.rows[t % 2], board.rows[(t + 1) % 2]
+        calls = []
+        for p, inputs in board.steps[t]:
+            if len(inputs) > _point.most_inputs:
+                raise Unsupported(f"{self.name}: a task of {board.graph.type} has {len(inputs)} inputs")
+            calls.append((task(len(inputs), True), (new[p], *[old[q] for q in inputs], t, p, len(inputs))))
+
+        def launch(_: int) -> None:
+            for call, arguments in calls:
+                call(*arguments)
+
+        return launch
 
     def run(self, graphs: Sequence[Graph], kernel: Kernel) -> Outputs:
         boards = [self._boards.setdefault(g, Board(g)) for g in graphs]
-        tasks = [self._tasks(g, kernel) for g in graphs]
+        launches = [self._launches(b, self._tasks(b.graph, kernel)) for b in boards]
         steps = max(g.steps for g in graphs)
-        for board in boards:
-            _ = board.steps  # worked out before the clock starts
         begin = time.perf_counter()
         t = 0
         while t < steps:
             span = 2 if self.manual and 0 < t < steps - 1 else 1  # a trace has an even and an odd step
             with self._bracket(graphs) if span == 2 else nullcontext():
                 for u in range(t, t + span):
-                    for board, task in zip(boards, tasks, strict=True):
-                        if u < board.graph.steps:
-                            self._step(board, task, u)
+                    for launch in launches:
+                        if u < len(launch):
+                            launch[u](u)
             t += span
         launched = time.perf_counter() - begin
         rt.fence()
