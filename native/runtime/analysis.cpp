@@ -57,6 +57,9 @@ void Context::link(User pred, TaskRecord *t, bool data) {
 
 namespace {
 
+constexpr size_t kMaxOpenReductions = 1024;  // of one entry, before they are folded without being asked for
+constexpr size_t kFoldGroupSearch = 64;
+
 AtomRef half(const AtomRef &whole, Space space) {
     auto atom = std::make_shared<Atom>();
     atom->space = std::move(space);
@@ -73,12 +76,12 @@ void drop_reducers(Entry &e) {
     e.op = -1;
 }
 
-void close_entry(FoldWork &work, Root *root, const AtomRef &atom, Entry &e, std::vector<Entry *> &closing) {
-    FoldPart part{atom->space, root, e.mask, e.op, {}};
-    for (auto &r : e.reducers) part.buffers.push_back(r.second);
-    work.needs_gil |= !reduce_ops()[e.op].builtin;
-    work.parts.push_back(std::move(part));
-    closing.push_back(&e);
+// Whether one fold of both has exactly the dependences of two.
+bool alike(const Entry &a, const Entry &b) {
+    if (a.writer != b.writer || a.op != b.op || a.reducers.size() != b.reducers.size()) return false;
+    for (size_t i = 0; i < a.reducers.size(); ++i)
+        if (a.reducers[i].first != b.reducers[i].first) return false;
+    return std::equal(a.readers.begin(), a.readers.end(), b.readers.begin(), b.readers.end());
 }
 
 void leaves(const AtomRef &atom, std::vector<AtomRef> &out, bool &dead) {
@@ -182,44 +185,70 @@ void Context::maybe_merge(TaskRecord *t, RegionNode *node, bool data, uint64_t m
     node->atoms_version = root->shape_version;
 }
 
-// Open reductions that the coming use must see become one fold task, in launch order.
-void Context::fold_open(RegionNode *node, Privilege privilege, int op, uint64_t mask) {
-    auto work = std::make_unique<FoldWork>();
-    std::vector<Entry *> closing;
-    for (const auto &atom : node->atoms)
-        for (auto &e : atom->entries) {
-            if (!(e.mask & mask) || e.op < 0) continue;
-            bool full = reduce_bytes.load(std::memory_order_relaxed) > options_.reduce_limit;
-            if (privilege == Privilege::Reduce && e.op == op && !full) continue;
-            if (privilege == Privilege::Write && !(e.mask & ~mask)) {  // dead before anyone saw it
-                drop_reducers(e);
-                continue;
-            }
-            close_entry(*work, node->root, atom, e, closing);
-        }
-    if (closing.empty()) return;
-    close_entries(work.release(), closing);
+// The fields of entry i outside `mask` become an entry of their own.
+void Context::cut_entry(Atom &atom, size_t i, uint64_t mask) {
+    Entry rest = atom.entries[i];
+    for (auto &r : rest.reducers) r.second->refs.fetch_add(1, std::memory_order_relaxed);
+    rest.mask &= ~mask;
+    atom.entries[i].mask &= mask;
+    atom.entries.push_back(std::move(rest));
 }
 
-// One fold task becomes the last writer of the given entries.
-void Context::close_entries(FoldWork *work, const std::vector<Entry *> &closing) {
-    TaskRecord *t = begin_fold(work);
-    for (Entry *e : closing) {
-        link(e->writer, t, true);
-        for (const auto &u : e->readers) link(u, t, false);
-        for (const auto &r : e->reducers) link(r.first, t, true);
-        e->reducers.clear();  // their references went to the fold
-        set_writer(*e, User(t));
+// Open reductions that the coming use must see become fold tasks, in launch order.
+void Context::fold_open(RegionNode *node, Privilege privilege, int op, uint64_t mask) {
+    bool full = reduce_bytes.load(std::memory_order_relaxed) > options_.reduce_limit;
+    std::vector<Closing> closing;
+    for (const auto &atom : node->atoms) {
+        auto &entries = atom->entries;
+        for (size_t i = 0, n = entries.size(); i < n; ++i)
+            if (entries[i].op >= 0 && (entries[i].mask & mask) && (entries[i].mask & ~mask)) cut_entry(*atom, i, mask);
+        for (auto &e : entries) {
+            if (!(e.mask & mask) || e.op < 0) continue;
+            if (privilege == Privilege::Write) drop_reducers(e);  // dead before anyone saw them
+            else if (privilege != Privilege::Reduce || e.op != op || full || e.reducers.size() >= kMaxOpenReductions)
+                closing.push_back({&atom, &e});
+        }
     }
-    issue(t);
+    close_in_groups(node->root, closing);
 }
 
 void Context::fold_atom(Root *root, const AtomRef &atom, uint64_t mask) {
-    auto work = std::make_unique<FoldWork>();
-    std::vector<Entry *> closing;
+    std::vector<Closing> closing;
     for (auto &e : atom->entries)
-        if ((e.mask & mask) && e.op >= 0) close_entry(*work, root, atom, e, closing);
-    if (!closing.empty()) close_entries(work.release(), closing);
+        if ((e.mask & mask) && e.op >= 0) closing.push_back({&atom, &e});
+    close_in_groups(root, closing);
+}
+
+// Entries with the same users share a fold: others would wait, and be poisoned, for data that are not theirs.
+void Context::close_in_groups(Root *root, std::vector<Closing> &closing) {
+    for (size_t first = 0; first < closing.size();) {
+        size_t end = first + 1, stop = std::min(closing.size(), first + kFoldGroupSearch);
+        for (size_t i = end; i < stop; ++i)
+            if (alike(*closing[first].entry, *closing[i].entry)) std::swap(closing[end++], closing[i]);
+        close_entries(root, std::span(closing).subspan(first, end - first));
+        first = end;
+    }
+}
+
+// One fold task becomes the last writer of the given entries.
+void Context::close_entries(Root *root, std::span<const Closing> group) {
+    auto work = std::make_unique<FoldWork>();
+    for (const Closing &c : group) {
+        FoldPart part{(*c.atom)->space, root, c.entry->mask, c.entry->op, {}};
+        for (auto &r : c.entry->reducers) part.buffers.push_back(r.second);  // with its reference
+        work->needs_gil |= !reduce_ops()[c.entry->op].builtin;
+        work->parts.push_back(std::move(part));
+    }
+    TaskRecord *t = begin_fold(work.release());
+    const Entry &e = *group.front().entry;
+    link(e.writer, t, true);
+    for (const auto &u : e.readers) link(u, t, false);
+    for (const auto &r : e.reducers) link(r.first, t, true);
+    for (const Closing &c : group) {
+        c.entry->reducers.clear();
+        set_writer(*c.entry, User(t));
+    }
+    issue(t);
 }
 
 TaskRecord *Context::begin_fold(FoldWork *work) {

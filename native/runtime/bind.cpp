@@ -9,6 +9,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -258,7 +259,7 @@ uint64_t mask_of(RegionNode *node, const std::optional<std::string> &field) {
 }
 
 // The region's memory belongs to the program again: launches on it are refused from now on.
-void give_up(nb::handle region) { ++region_arg(region)->root->open_hosts; }
+void give_up(nb::handle region) { region_arg(region)->root->given_up = true; }
 
 // ---- errors of tasks ----
 void throw_failure(Failure *failure) {
@@ -316,8 +317,8 @@ nb::object future_get(nb::handle h, std::optional<double> timeout) {
 struct HostAccess {
     TaskRecord *record;
     RegionNode *node;
+    uint64_t context;  // the record ends with it
     bool open;
-    bool exclusive;
 };
 
 HostAccess open_host(nb::handle region, int privilege, std::optional<std::string> field) {
@@ -325,31 +326,30 @@ HostAccess open_host(nb::handle region, int privilege, std::optional<std::string
     Context &c = context_arg();
     c.tracer().separator();
     auto p = static_cast<Privilege>(privilege);
-    if (!check_bounds(&c, nullptr, node, p, -1, mask_of(node, field))) throw nb::python_error();
-    TaskRecord *t = c.open_host(node, p, mask_of(node, field));
-    bool ok = c.wait_host(t);
-    Failure *failure = t->poisoned.load() ? t->failure.load() : nullptr;
-    if (!ok || failure) {
+    uint64_t mask = mask_of(node, field);
+    bool writes = p != Privilege::Read;
+    if (!check_bounds(&c, nullptr, node, p, -1, mask) || !check_host(node, mask, writes)) throw nb::python_error();
+    TaskRecord *t = c.open_host(node, p, mask);
+    if (!c.wait_host(t)) throw nb::python_error();
+    Failure *failure = t->poisoned.load() ? t->failure.load() : c.first_failure();
+    if (failure) {
         c.close_host(t);
-        if (!ok) throw nb::python_error();
         throw_failure(failure);
     }
-    HostAccess access{t, node, true, p != Privilege::Read};
-    if (Failure *first = c.first_failure()) {
-        c.close_host(t);
-        throw_failure(first);
-    }
-    node->root->open_hosts += access.exclusive;
+    node->root->open_hosts.push_back({node, mask, writes, t});
     ++node->root->refs;
-    return access;
+    return {t, node, c.serial, true};
 }
 
 void close_host(HostAccess &access) {
     if (!access.open) return;
     access.open = false;
-    access.node->root->open_hosts -= access.exclusive;
-    if (Context *c = current()) c->close_host(access.record);
-    release_root(access.node->root);
+    Root *root = access.node->root;
+    auto here = std::find_if(root->open_hosts.begin(), root->open_hosts.end(),
+                             [&](const OpenHost &h) { return h.access == access.record; });
+    root->open_hosts.erase(here);
+    if (Context *c = current(); c && c->serial == access.context) c->close_host(access.record);
+    release_root(root);
 }
 
 int field_index(RegionNode *node, const std::string &name) {

@@ -326,34 +326,48 @@ RecordState run_body(Context &context, TaskRecord *t, int self) {
     return run_python(context, t, self);
 }
 
-void run_fold(FoldWork &work) {
-    for (FoldPart &part : work.parts) {
-        const ReduceOp &op = reduce_ops()[part.op];
-        for (ReduceBuffer *buffer : part.buffers) {
-            if (!buffer->data) {  // its task was skipped
-                drop_buffer(buffer);
-                continue;
-            }
-            auto where = runs(*buffer->node->space, *part.space);
-            for (size_t f = 0; f < part.root->fields.size(); ++f) {
-                if (!(part.mask >> f & 1)) continue;
-                const Field &field = part.root->fields[f];
-                std::byte *packed = buffer->field(static_cast<int>(f));
-                if (op.builtin) {
-                    fold_runs(*op.builtin, field.element(), field.data, packed, where);
-                    continue;
-                }
-                for (const Run &r : where)
-                    fold_python(op, field, field.data + r.linear * field.point_bytes, packed + r.packed * field.point_bytes,
-                                r.length * field.element().inner);
-            }
-            drop_buffer(buffer);
-        }
-    }
+FoldWork::~FoldWork() {
+    for (FoldPart &part : parts)
+        for (ReduceBuffer *buffer : part.buffers)
+            if (buffer) drop_buffer(buffer);
 }
 
-// A user's operator: fn(old, new) on arrays.
-void fold_python(const ReduceOp &op, const Field &field, std::byte *dst, std::byte *src, int64_t n) {
+namespace {
+
+bool fold_buffer(const FoldPart &part, ReduceBuffer *buffer) {
+    const ReduceOp &op = reduce_ops()[part.op];
+    auto where = runs(*buffer->node->space, *part.space);
+    for (size_t f = 0; f < part.root->fields.size(); ++f) {
+        if (!(part.mask >> f & 1)) continue;
+        const Field &field = part.root->fields[f];
+        std::byte *packed = buffer->field(static_cast<int>(f));
+        if (op.builtin) {
+            fold_runs(*op.builtin, field.element(), field.data, packed, where);
+            continue;
+        }
+        for (const Run &r : where)
+            if (!fold_python(op, field, field.data + r.linear * field.point_bytes, packed + r.packed * field.point_bytes,
+                             r.length * field.element().inner))
+                return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+RecordState run_fold(Context &context, TaskRecord *t) {
+    for (FoldPart &part : static_cast<FoldWork *>(t->launch->work)->parts)
+        for (ReduceBuffer *&buffer : part.buffers) {
+            // The buffer of a task that was skipped holds nothing.
+            if (buffer->data && !fold_buffer(part, buffer)) return fail_python(context, t);
+            drop_buffer(buffer);
+            buffer = nullptr;
+        }
+    return RecordState::Done;
+}
+
+// A user's operator: fn(old, new) on arrays. False with an exception set.
+bool fold_python(const ReduceOp &op, const Field &field, std::byte *dst, std::byte *src, int64_t n) {
     npy_intp dims = static_cast<npy_intp>(n);
     auto *descr = static_cast<PyArray_Descr *>(field.descr);
     auto wrap = [&](std::byte *data) {
@@ -362,10 +376,11 @@ void fold_python(const ReduceOp &op, const Field &field, std::byte *dst, std::by
     };
     PyObject *a = wrap(dst), *b = wrap(src);
     PyObject *result = a && b ? PyObject_CallFunctionObjArgs(op.fn, a, b, nullptr) : nullptr;
-    if (!result || PyArray_CopyObject(reinterpret_cast<PyArrayObject *>(a), result) < 0) PyErr_WriteUnraisable(op.fn);
+    bool ok = result && PyArray_CopyObject(reinterpret_cast<PyArrayObject *>(a), result) == 0;
     Py_XDECREF(result);
     Py_XDECREF(a);
     Py_XDECREF(b);
+    return ok;
 }
 
 // ---- futures ----
@@ -418,6 +433,7 @@ void free_futures() {
     while (f) {
         FutureState *next = f->next_dead;
         if (f->ready.load() && f->type == 'O') Py_XDECREF(f->value.object);
+        if (Failure *failure = f->failure.load()) failure->futures.fetch_sub(1);
         delete f;
         f = next;
     }
@@ -425,8 +441,9 @@ void free_futures() {
 
 void finish_poisoned(TaskRecord *t) {
     if (!t->future) return;
-    t->future->failure.store(t->failure.load());
-    t->future->ready.store(false);
+    Failure *failure = t->failure.load();
+    failure->futures.fetch_add(1);
+    t->future->failure.store(failure, std::memory_order_release);
 }
 
 }  // namespace burnish::runtime

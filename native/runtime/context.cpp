@@ -1,11 +1,23 @@
 #include "context.hpp"
 
 #include <chrono>
+#include <unordered_set>
 
 namespace burnish::runtime {
 
 namespace {
 Context *g_current = nullptr;
+uint64_t g_seq = 0;  // program order goes on from context to context
+
+// A failure of an ended context that futures or poisoned data still refer to. The record stands for the writers.
+struct Tomb {
+    std::unique_ptr<Failure> failure;
+    TaskRecord record;
+};
+std::vector<std::unique_ptr<Tomb>> &tombs() {
+    static auto *all = new std::vector<std::unique_ptr<Tomb>>;  // not destroyed: regions may be freed very late
+    return *all;
+}
 
 uint64_t next_serial() {
     static uint64_t serial = 0;
@@ -30,7 +42,7 @@ std::vector<ReduceOp> &reduce_ops() {
 }
 
 Context::Context(Options options, const TraceOptions &trace)
-    : serial(next_serial()), options_(options), thread_(std::this_thread::get_id()) {
+    : serial(next_serial()), options_(options), seq_(g_seq), thread_(std::this_thread::get_id()) {
     int threads = options_.serial ? 0 : options_.workers - 1;
     for (int i = 0; i <= threads; ++i) returned_records_.push_back(std::make_unique<GiveBack<TaskRecord>>());
     timeline.resize(threads + 1);
@@ -48,7 +60,11 @@ bool Context::needs_gil(const TaskRecord *t) const {
     return t->kind == RecordKind::Fold && static_cast<FoldWork *>(t->launch->work)->needs_gil;
 }
 
-Context::~Context() = default;
+Context::~Context() {
+    g_seq = seq_;
+    for (const Site &site : sites_) Py_XDECREF(reinterpret_cast<PyObject *>(site.code));
+    for (const auto &known : internal_codes_) Py_DECREF(reinterpret_cast<PyObject *>(known.first));
+}
 
 void Context::join() { scheduler_.reset(); }
 
@@ -126,9 +142,15 @@ TaskRecord *Context::make_record(const Op &op, int64_t i, FutureState **futures)
         futures[op.index ? t->point : 0] = f;
     }
     for (FutureState *f : op.launch->futures_in)
-        if (f) link(f->producer, t, true);
-    if (op.launch->predicate) link(op.launch->predicate->producer, t, true);
+        if (f) link_future(f, t);
+    if (op.launch->predicate) link_future(op.launch->predicate, t);
     return t;
+}
+
+// The producer of a finished future may be gone, with its context.
+void Context::link_future(FutureState *f, TaskRecord *t) {
+    if (Failure *failure = f->failure.load(std::memory_order_acquire)) poison(t, failure);
+    else if (!f->ready.load(std::memory_order_acquire) || options_.record_edges) link(f->producer, t, true);
 }
 
 TaskRecord *Context::begin(Launch *launch) {
@@ -201,15 +223,16 @@ RecordState Context::run(TaskRecord *t, int self) {
     RecordState state = RecordState::Done;
     switch (t->kind) {
         case RecordKind::Task: state = skipped(t) ? RecordState::Done : run_body(*this, t, self); break;
-        case RecordKind::Fold: run_fold(*static_cast<FoldWork *>(t->launch->work)); break;
+        case RecordKind::Fold: state = run_fold(*this, t); break;
         case RecordKind::Host: break;
     }
     if (options_.profile) {
         uint64_t end = clock_ns();
-        timeline[self].push_back({t->seq, t->launch->task ? t->launch->task->id : 0, t->point, self, start, end});
-        if (t->launch->task) {
-            t->launch->task->run_ns.fetch_add(end - start, std::memory_order_relaxed);
-            t->launch->task->runs.fetch_add(1, std::memory_order_relaxed);
+        TaskDef *task = t->launch ? t->launch->task : nullptr;
+        timeline[self].push_back({t->seq, task ? task->id : 0, t->point, self, start, end});
+        if (task) {
+            task->run_ns.fetch_add(end - start, std::memory_order_relaxed);
+            task->runs.fetch_add(1, std::memory_order_relaxed);
         }
     }
     return state;
@@ -289,10 +312,14 @@ bool Context::wait_record_for(User user, double seconds) {
     return scheduler_->help_until(done);
 }
 
-bool Context::wait_all() {
+bool Context::drain() {
     uint64_t target = launched_;
     std::function<bool()> done = [this, target] { return scheduler_->completed() >= target; };
-    bool ok = scheduler_->help_until(done);
+    return scheduler_->help_until(done);
+}
+
+bool Context::wait_all() {
+    bool ok = drain();
     if (ok) {
         recycle();
         sweep_roots();
@@ -301,8 +328,12 @@ bool Context::wait_all() {
 }
 
 bool Context::throttle() {
-    if ((launched_ & 255) == 0 && !dying_.empty()) sweep_roots();
-    if ((launched_ & 63) != 0 || in_flight() < static_cast<uint64_t>(options_.window)) return true;
+    if (scheduler_->interrupted()) return false;
+    if (launched_ < next_check_) return true;
+    next_check_ = launched_ + 64;
+    if (!dying_.empty()) sweep_roots();
+    if (!tracer_->keep_up()) return false;
+    if (in_flight() < static_cast<uint64_t>(options_.window)) return true;
     uint64_t limit = static_cast<uint64_t>(options_.window) * 3 / 4;
     std::function<bool()> done = [this, limit] { return launched_ - scheduler_->completed() <= limit; };
     return scheduler_->help_until(done);
@@ -316,6 +347,10 @@ void Context::fail(TaskRecord *t, PyObject *exception) {
     failure->point = t->point;
     failure->site = t->launch ? t->launch->site : 0;
     if (t->launch && t->launch->task) failure->task = t->launch->task->name;
+    if (PyErr_GivenExceptionMatches(exception, PyExc_KeyboardInterrupt) && thread_ == std::this_thread::get_id()) {
+        failure->reported = true;  // by the interrupt that the program gets now
+        scheduler_->interrupt();
+    }
     t->failure.store(failure.get(), std::memory_order_release);
     std::lock_guard lock(failure_mutex_);
     failures_.push_back(std::move(failure));
@@ -350,10 +385,13 @@ TaskRecord *Context::open_host(RegionNode *node, Privilege privilege, uint64_t m
     return t;
 }
 
+// Waits until the data are there. If a signal interrupts this, the access ends by itself later, like any task.
 bool Context::wait_host(TaskRecord *t) {
     int32_t target = kPendingBias - static_cast<int32_t>(t->n_edges);
     std::function<bool()> done = [t, target] { return t->pending.load(std::memory_order_acquire) == target; };
-    return scheduler_->help_until(done);
+    if (scheduler_->help_until(done)) return true;
+    issue(t);
+    return false;
 }
 
 void Context::close_host(TaskRecord *t) {
@@ -401,16 +439,23 @@ bool Context::internal_code(PyCodeObject *code) {
     return internal;
 }
 
-void Context::retire_root(Root *root) { dying_.push_back(root); }
+void Context::retire_root(Root *root) {
+    root->last_record = tracer_->record_position();
+    dying_.push_back(root);
+}
 
 void Context::sweep_roots() {
-    std::erase_if(dying_, [this](Root *root) {
-        if (!root->quiescent() || tracer_->uses(root)) return false;
+    std::vector<Root *> waiting = std::move(dying_);  // freeing memory may run code of the program, which drops more
+    dying_.clear();
+    for (Root *root : waiting) {
+        if (!tracer_->finished_before(root->last_record) || !root->settled() || tracer_->uses(root)) {
+            dying_.push_back(root);
+            continue;
+        }
         free_root_data(root);
         root->death = tracer_->log_end() + 1;
         dead_.push_back(root);
-        return true;
-    });
+    }
     while (!dead_.empty() && dead_.front()->death <= tracer_->log_start()) {
         delete_root(dead_.front());
         dead_.pop_front();
@@ -424,20 +469,52 @@ bool Context::settle() {
         if (root->reduced && !root->death)
             for (const auto &atom : std::vector<AtomRef>(root->atoms)) fold_atom(root, atom, root->full_mask);
     if (!wait_all()) return false;
+    bury_failures();
+    return true;
+}
+
+// Forgets all users; data that failures poisoned stay poisoned as long as their region lives.
+void Context::bury_failures() {
+    for (auto &f : failures_) {
+        auto tomb = std::make_unique<Tomb>();
+        tomb->record.gen = 1;
+        tomb->record.state.store(RecordState::Failed);
+        tomb->record.failure.store(f.get());
+        tomb->record.head.store(closed());
+        tomb->failure = std::move(f);
+        tombs().push_back(std::move(tomb));
+    }
+    failures_.clear();
+    std::unordered_map<const Failure *, TaskRecord *> stands_for;
+    for (auto &tomb : tombs()) stands_for[tomb->failure.get()] = &tomb->record;
+    std::unordered_set<const TaskRecord *> named;
     for (Root *root : live_roots())
         for (const auto &atom : root->atoms)
-            for (auto &e : atom->entries) set_writer(e, User());
-    return true;
+            for (auto &e : atom->entries) {
+                bool failed = !e.writer.finished();
+                TaskRecord *writer = failed ? stands_for.at(e.writer.rec->failure.load()) : nullptr;
+                if (failed) named.insert(writer);
+                set_writer(e, failed ? User(writer) : User());
+            }
+    free_futures();
+    std::vector<std::unique_ptr<Tomb>> kept, empty;
+    for (auto &tomb : tombs()) {
+        bool wanted = named.contains(&tomb->record) || tomb->failure->futures.load() > 0;
+        (wanted ? kept : empty).push_back(std::move(tomb));
+    }
+    tombs() = std::move(kept);
+    for (auto &tomb : empty) Py_XDECREF(tomb->failure->exception);  // may run code of the program
 }
 
 // Whatever is left when the context ends.
 void Context::delete_roots() {
-    for (Root *root : dying_) {
+    while (!dying_.empty()) {
+        Root *root = dying_.back();
+        dying_.pop_back();
         free_root_data(root);
         delete_root(root);
     }
     for (Root *root : dead_) delete_root(root);
-    dying_.clear();
     dead_.clear();
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -110,18 +111,11 @@ class Context final : public Runner {
     // Entries of an atom within `mask`, cut to fit.
     template <class F>
     void for_entries(Atom &atom, uint64_t mask, F &&visit) {
-        auto &entries = atom.entries;
-        for (size_t i = 0, n = entries.size(); i < n; ++i) {
-            uint64_t common = entries[i].mask & mask;
+        for (size_t i = 0, n = atom.entries.size(); i < n; ++i) {
+            uint64_t common = atom.entries[i].mask & mask;
             if (!common) continue;
-            if (common != entries[i].mask) {
-                Entry rest = entries[i];
-                for (auto &r : rest.reducers) r.second->refs.fetch_add(1, std::memory_order_relaxed);
-                rest.mask &= ~mask;
-                entries[i].mask = common;
-                entries.push_back(std::move(rest));
-            }
-            visit(entries[i]);
+            if (common != atom.entries[i].mask) cut_entry(atom, i, mask);
+            visit(atom.entries[i]);
         }
     }
     Tracer &tracer() { return *tracer_; }
@@ -132,6 +126,7 @@ class Context final : public Runner {
     bool wait_record(User user);       // false: interrupted by a signal, Python exception set
     bool wait_record_for(User user, double seconds);  // also true when the time is over
     bool wait_host(TaskRecord *t);
+    bool drain();                      // until everything launched so far has ended
     bool wait_all();
     bool throttle();                   // keeps the window; false: Python exception set
     Failure *first_failure();
@@ -148,6 +143,7 @@ class Context final : public Runner {
     void sweep_roots();
     bool settle();
     void delete_roots();
+    void bury_failures();
     void release_launch(Launch *launch);  // any thread
     void recycle();                       // GIL held: takes back what workers returned
 
@@ -167,11 +163,18 @@ class Context final : public Runner {
 
    private:
     void link(User pred, TaskRecord *t, bool data);
+    void link_future(FutureState *f, TaskRecord *t);
     Edge *new_edge(TaskRecord *t);
     void refresh(RegionNode *node);
     void lookup(RegionNode *node);
     void maybe_merge(TaskRecord *t, RegionNode *node, bool data, uint64_t mask);
-    void close_entries(FoldWork *work, const std::vector<Entry *> &closing);
+    struct Closing {
+        const AtomRef *atom;
+        Entry *entry;
+    };
+    static void cut_entry(Atom &atom, size_t i, uint64_t mask);
+    void close_entries(Root *root, std::span<const Closing> group);
+    void close_in_groups(Root *root, std::vector<Closing> &closing);
     void fold_open(RegionNode *node, Privilege privilege, int op, uint64_t mask);
     void update_entry(User user, Entry &e, Privilege privilege, int op, ReduceBuffer *buffer);
     bool needs_gil(const TaskRecord *t) const override;
@@ -190,7 +193,7 @@ class Context final : public Runner {
     std::vector<std::unique_ptr<GiveBack<TaskRecord>>> returned_records_;  // per worker
     GiveBack<Launch> returned_launches_;
     std::vector<Edge *> spare_edges_;
-    uint64_t seq_ = 0, launched_ = 0;
+    uint64_t seq_, launched_ = 0, next_check_ = 64;
     std::vector<Site> sites_;
     std::unordered_map<uint64_t, uint32_t> site_ids_;
     std::unordered_map<PyCodeObject *, bool> internal_codes_;  // keys are strong references
@@ -223,9 +226,10 @@ struct FoldPart {
 struct FoldWork {
     std::vector<FoldPart> parts;
     bool needs_gil = false;
+    ~FoldWork();  // drops the buffers that were not folded
 };
-void run_fold(FoldWork &work);
-void fold_python(const ReduceOp &op, const Field &field, std::byte *dst, std::byte *src, int64_t n);
+RecordState run_fold(Context &context, TaskRecord *t);
+bool fold_python(const ReduceOp &op, const Field &field, std::byte *dst, std::byte *src, int64_t n);
 void drop_buffer(ReduceBuffer *buffer);
 void free_root_data(Root *root);  // GIL held: memory, views and plans; the nodes stay
 void delete_root(Root *root);     // GIL held

@@ -111,13 +111,16 @@ bool Root::overlap(const RegionNode *a, const RegionNode *b) {
     return it->second;
 }
 
-bool Root::quiescent() const {
+const OpenHost *Root::open_host(const RegionNode *node, uint64_t mask, bool writes) {
+    for (const auto &h : open_hosts)
+        if ((h.writes || writes) && (h.mask & mask) && overlap(h.node, node)) return &h;
+    return nullptr;
+}
+
+bool Root::settled() const {
     for (const auto &atom : atoms)
-        for (const auto &e : atom->entries) {
-            if (!e.writer.finished() || !e.reducers.empty()) return false;
-            for (const auto &u : e.readers)
-                if (!u.finished()) return false;
-        }
+        for (const auto &e : atom->entries)
+            if (!e.writer.ended()) return false;
     return true;
 }
 

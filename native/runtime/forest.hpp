@@ -125,6 +125,14 @@ class RootPool {
     ~RootPool() = default;
 };
 
+// Data that the main program has in its hands.
+struct OpenHost {
+    RegionNode *node;
+    uint64_t mask;
+    bool writes;
+    const TaskRecord *access;
+};
+
 struct Root {
     Root();
     ~Root();
@@ -141,11 +149,13 @@ struct Root {
     std::vector<AtomRef> atoms;
     uint64_t shape_version = 1;
     std::unordered_map<uint64_t, bool> overlap_cache;
-    int open_hosts = 0;
+    std::vector<OpenHost> open_hosts;
+    bool given_up = false;   // its memory belongs to the program again
     bool reduced = false;    // some launch ever reduced into it
     uint32_t layout = 0;     // interned field names and types
     uint32_t logical_id = 0;  // operand of tokens; renewed when an array front end reuses the root
     RootPool *pool = nullptr;
+    uint64_t last_record = 0;  // record position when the last Python reference went
     uint64_t death = 0;       // op position at which its memory was given back
     int refs = 1;  // Python objects that name it, plus pending internal users; changed with the GIL held
     bool attached = false;
@@ -157,7 +167,9 @@ struct Root {
     PartitionNode *add_partition(RegionNode *parent, std::vector<int64_t> shape, Pieces pieces);
     RegionNode *rectangle(RegionNode *of, const Rect &r);     // the points of `of` inside r
     bool overlap(const RegionNode *a, const RegionNode *b);  // cached by id pair
-    bool quiescent() const;                                  // every user has finished
+    const OpenHost *open_host(const RegionNode *node, uint64_t mask, bool writes);  // that forbids this use
+    // The last writers have ended. Every other user is older than one of them, or has a record in the tracer's ring.
+    bool settled() const;
     // Atoms by their first point: an order that isomorphic roots share. And a hash of their geometry.
     const std::vector<AtomRef> &ordered_atoms();
     uint64_t structure();

@@ -44,6 +44,14 @@ bool first_launch(Context *c, TaskDef *task) {
     return true;
 }
 
+bool check_host(RegionNode *node, uint64_t mask, bool writes) {
+    Root *root = node->root;
+    const OpenHost *open = root->open_host(node, mask, writes);
+    if (!open && !root->given_up) return true;
+    raise("host_open", Py_BuildValue("(NO)", region_object(root->region), open && !open->writes ? Py_False : Py_True));
+    return false;
+}
+
 const Resolved *resolve(TaskDef *task, uint16_t param, Root *root) {
     if (const Resolved *known = task->resolved[param]->find(root->layout)) return known;
     auto made = std::make_unique<Resolved>();
@@ -159,10 +167,13 @@ Launch *fill_launch(Context *c, TaskObject *self, PyObject *const *args) {
     return l;
 }
 
-bool check_open_hosts(Root *root) {
-    if (!root->open_hosts) return true;
-    raise("host_open", Py_BuildValue("(N)", region_object(root->region)));
-    return false;
+bool check_hosts(const std::vector<Requirement> &requirements, RegionNode *const *nodes) {
+    for (const auto &q : requirements) {
+        const Root *root = nodes[q.arg]->root;
+        if (root->open_hosts.empty() && !root->given_up) continue;
+        if (!check_host(nodes[q.arg], q.mask, q.privilege != Privilege::Read)) return false;
+    }
+    return true;
 }
 
 bool argument_error(TaskDef *task, uint16_t param, PyObject *arg) {
@@ -297,12 +308,12 @@ PyObject *launch_single(TaskObject *self, PyObject *const *args, size_t nargsf, 
         if (Py_TYPE(arg) != types().region) return argument_error(task, param, arg), nullptr;
         nodes[i] = reinterpret_cast<RegionObject *>(arg)->node;
         Root *root = nodes[i]->root;
-        if (!check_open_hosts(root)) return nullptr;
         layouts[i] = root->layout;
         operands[i] = root->logical_id;
     }
     const OpPlan *plan = single_plan(task, nodes, layouts, n_regions);
-    if (!plan || !check_alias(task, plan->requirements, nodes) || !check_bounds(c, task, plan->requirements, nodes))
+    if (!plan || !check_hosts(plan->requirements, nodes) || !check_alias(task, plan->requirements, nodes) ||
+        !check_bounds(c, task, plan->requirements, nodes))
         return nullptr;
     if (task->inner) return run_inner(c, task, std::vector(plan->requirements), nodes, args);
     if (task->lazy && !ensure_kernel(c, task, nodes)) return nullptr;
@@ -722,8 +733,10 @@ PyObject *launch_map(PyObject *self_object, PyObject *const *args, Py_ssize_t na
     PyObject *const *params = args + 1;
     std::shared_ptr<IndexPlan> plan = find_plan(task, args[0], params, edge);
     if (!plan) return nullptr;
-    for (Root *root : plan->roots)
-        if (!check_open_hosts(root)) return nullptr;
+    bool watched = std::any_of(plan->roots.begin(), plan->roots.end(),
+                               [](const Root *root) { return root->given_up || !root->open_hosts.empty(); });
+    for (int64_t i = 0; watched && i < plan->points; ++i)
+        if (!check_hosts(plan->requirements, &plan->nodes[static_cast<size_t>(i) * plan->n_args])) return nullptr;
     if (!c->inner_frames.empty())
         for (int64_t i = 0; i < plan->points; ++i)
             if (!check_bounds(c, task, plan->requirements, &plan->nodes[i * plan->n_args])) return nullptr;

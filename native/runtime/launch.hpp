@@ -195,6 +195,7 @@ struct Failure {
     std::string task;
     uint32_t site;
     bool reported = false;
+    std::atomic<int> futures{0};  // that hold it: they may outlive the context
 };
 
 // A single-assignment value. `refs` counts Python handles and the producing record.

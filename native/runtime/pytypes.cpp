@@ -51,6 +51,9 @@ void free_root_data(Root *root) {
     Py_XDECREF(static_cast<PyObject *>(root->origin));
     Py_XDECREF(static_cast<PyObject *>(root->python));
     root->fields.clear();
+    for (const auto &atom : root->atoms)
+        for (const auto &e : atom->entries)
+            for (const auto &r : e.reducers) drop_buffer(r.second);
     root->atoms.clear();
 }
 

@@ -93,6 +93,8 @@ bool launch_native(Context *c, Launch *launch, const OpPlan *plan, RegionNode *c
 
 PyObject *launch_single(TaskObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 PyObject *launch_map(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+// False with HostAccessError set while the main program has these data in its hands.
+bool check_host(RegionNode *node, uint64_t mask, bool writes);
 // ---- bodies ----
 // Compiles a lazily compiled task for these arguments; false with an exception set. Launching thread.
 bool ensure_kernel(Context *c, TaskDef *task, RegionNode *const *nodes);

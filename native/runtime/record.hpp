@@ -77,6 +77,10 @@ struct User {
     bool finished() const {
         return !rec || rec->gen != gen || rec->state.load(std::memory_order_acquire) == RecordState::Done;
     }
+    // Finished or failed.
+    bool ended() const {
+        return !rec || rec->gen != gen || rec->state.load(std::memory_order_acquire) != RecordState::Waiting;
+    }
     bool operator==(const User &) const = default;
 };
 

@@ -86,12 +86,13 @@ void LaneQueue::push(TaskRecord *r) {
     lock_.clear(std::memory_order_release);
 }
 
-TaskRecord *LaneQueue::pop() {
+TaskRecord *LaneQueue::pop(uint64_t which) {
     if (empty()) return nullptr;
     while (lock_.test_and_set(std::memory_order_acquire)) cpu_relax();
     TaskRecord *r = nullptr;
     auto &queue = critical_.empty() ? normal_ : critical_;
     if (!queue.empty()) {
+        if (which) std::swap(queue.front(), queue[which % queue.size()]);
         r = queue.front();
         queue.pop_front();
         size_.fetch_sub(1, std::memory_order_relaxed);
@@ -141,11 +142,19 @@ void Scheduler::ready(TaskRecord *r, int self) {
     wake();
 }
 
-void Scheduler::jitter() {
-    if (chaos_ && next_random() % 4 == 0) {
-        auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(next_random() % 200);
-        while (std::chrono::steady_clock::now() < until) std::this_thread::yield();
-    }
+void Scheduler::jitter(bool holds_gil) {
+    if (!chaos_ || next_random() % 4) return;
+    auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(next_random() % 200);
+    PyThreadState *state = holds_gil ? PyEval_SaveThread() : nullptr;
+    while (std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    if (state) PyEval_RestoreThread(state);
+}
+
+bool Scheduler::interrupted() {
+    if (!interrupt_) return false;
+    interrupt_ = false;
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+    return true;
 }
 
 void Scheduler::complete(TaskRecord *r, int self, RecordState state) {
@@ -174,9 +183,10 @@ void Scheduler::complete(TaskRecord *r, int self, RecordState state) {
 }
 
 void Scheduler::execute(TaskRecord *r, int self) {
-    jitter();
+    bool holds_gil = chaos_ && runner_.needs_gil(r);  // asked before the record's launch may be recycled
+    jitter(holds_gil);
     RecordState state = runner_.run(r, self);
-    jitter();
+    jitter(holds_gil);
     complete(r, self, state);
 }
 
@@ -246,7 +256,7 @@ void Scheduler::park_launcher(const std::function<bool()> &done) {
 void Scheduler::drain_lane(int self) {
     auto start = std::chrono::steady_clock::now();
     int n = 0;
-    while (TaskRecord *r = lane_.pop()) {
+    while (TaskRecord *r = lane_.pop(chaos_ ? next_random() : 0)) {
         execute(r, self);
         if ((++n & 15) == 0 && std::chrono::steady_clock::now() - start > std::chrono::milliseconds(2)) break;
     }
@@ -291,11 +301,13 @@ bool Scheduler::help_until(const std::function<bool()> &done) {
         if (!lane_.empty()) {
             lanes_active_.fetch_add(1);
             while (!done()) {
-                TaskRecord *r = lane_.pop();
+                TaskRecord *r = lane_.pop(chaos_ ? next_random() : 0);
                 if (!r) break;
                 execute(r, 0);
+                if (interrupt_) break;
             }
             lanes_active_.fetch_sub(1);
+            if (interrupted()) return false;
             if (done()) break;
         }
         PyThreadState *state = PyEval_SaveThread();

@@ -44,7 +44,7 @@ class Deque {
 class LaneQueue {
    public:
     void push(TaskRecord *r);
-    TaskRecord *pop();
+    TaskRecord *pop(uint64_t which);  // 0: the oldest; else any, for tests
     bool empty() const { return size_.load(std::memory_order_acquire) == 0; }
     int64_t size() const { return size_.load(std::memory_order_relaxed); }
 
@@ -88,6 +88,9 @@ class Scheduler {
     void complete(TaskRecord *r, int self, RecordState state);
     // Runs r here and now (serial executor).
     void run_now(TaskRecord *r, int self);
+    // A body on the launching thread was ended by Ctrl-C, which is meant for the program.
+    void interrupt() { interrupt_ = true; }
+    bool interrupted();  // raises it; launching thread
     uint64_t completed() const;
     WorkerStats &stats(int self) { return workers_[self]->stats; }
     int64_t lane_backlog() const { return lane_.size(); }
@@ -108,7 +111,7 @@ class Scheduler {
     void park(int self);
     void park_launcher(const std::function<bool()> &done);
     bool should_stay_awake(const std::function<bool()> *done) const;
-    void jitter();
+    void jitter(bool holds_gil);
 
     Runner &runner_;
     std::vector<std::unique_ptr<Worker>> workers_;
@@ -123,6 +126,7 @@ class Scheduler {
     std::condition_variable wakeup_, launcher_wakeup_;
     std::atomic<bool> launcher_waits_{false};
     const std::function<bool()> *launcher_done_ = nullptr;  // guarded by mutex_
+    bool interrupt_ = false;
     uint64_t chaos_;  // nonzero: adversarial order and delays, for tests
 };
 

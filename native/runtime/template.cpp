@@ -122,34 +122,51 @@ class Recorder {
         return op.predicated && q.privilege == Privilege::Write ? Privilege::ReadWrite : q.privilege;
     }
 
+    static bool alike(const Piece &a, const Piece &b) {
+        return a.writer != kNoRow && a.writer == b.writer && a.op == b.op && a.readers == b.readers &&
+               std::equal(a.reducers.begin(), a.reducers.end(), b.reducers.begin(), b.reducers.end(),
+                          [](const auto &x, const auto &y) { return x.first == y.first; });
+    }
+
+    // As Context::fold_open: one fold for pieces with the same users.
     void fold_open(RegionNode *node, Privilege privilege, int op, uint64_t mask) {
-        FoldSpec fold;
         std::vector<std::pair<AtomState *, size_t>> closing;
         for (const auto &atom : node->atoms) {
             auto it = states_.find(atom.get());
             if (it == states_.end()) continue;
-            auto &pieces = it->second.pieces;
-            for (size_t i = 0; i < pieces.size(); ++i) {
-                Piece &piece = pieces[i];
+            AtomState &state = it->second;
+            for_pieces(state, mask, [](Piece &) {});
+            for (size_t i = 0; i < state.pieces.size(); ++i) {
+                Piece &piece = state.pieces[i];
                 if (!(piece.mask & mask) || piece.op < 0) continue;
                 if (privilege == Privilege::Reduce && piece.op == op) continue;
-                if (privilege == Privilege::Write && !(piece.mask & ~mask)) {
+                if (privilege == Privilege::Write) {
                     piece.reducers.clear();
                     piece.op = -1;
-                    continue;
+                } else {
+                    closing.emplace_back(&state, i);
                 }
-                FoldSpec::Part part{{it->second.param, it->second.atom, piece.mask}, piece.op, {}};
-                for (auto &r : piece.reducers) part.buffers.push_back(r.second);
-                fold.needs_gil |= !reduce_ops()[piece.op].builtin;
-                fold.parts.push_back(std::move(part));
-                closing.emplace_back(&it->second, i);
             }
         }
-        if (closing.empty()) return;
+        const auto piece = [&](size_t k) -> Piece & { return closing[k].first->pieces[closing[k].second]; };
+        for (size_t first = 0; first < closing.size();) {
+            size_t end = first + 1, stop = std::min(closing.size(), first + 64);
+            for (size_t i = end; i < stop; ++i)
+                if (alike(piece(first), piece(i))) std::swap(closing[end++], closing[i]);
+            close(std::span(closing).subspan(first, end - first));
+            first = end;
+        }
+    }
+
+    void close(std::span<const std::pair<AtomState *, size_t>> group) {
+        FoldSpec fold;
         start_row(-1 - static_cast<int32_t>(made_->folds.size()));
-        made_->folds.push_back(std::move(fold));
-        for (auto [state, i] : closing) {
+        for (auto [state, i] : group) {
             Piece &piece = state->pieces[i];
+            FoldSpec::Part part{{state->param, state->atom, piece.mask}, piece.op, {}};
+            for (auto &r : piece.reducers) part.buffers.push_back(r.second);
+            fold.needs_gil |= !reduce_ops()[piece.op].builtin;
+            fold.parts.push_back(std::move(part));
             if (piece.writer != kNoRow) pred(piece.writer, true);
             else entry(*state, piece.mask, Privilege::ReadWrite);
             for (uint32_t r : piece.readers) pred(r, false);
@@ -160,6 +177,7 @@ class Recorder {
             piece.op = -1;
             piece.touched = true;
         }
+        made_->folds.push_back(std::move(fold));
         end_row();
     }
 

@@ -46,9 +46,20 @@ bool Tracer::uses(const Root *root) const {
 }
 
 bool Tracer::finished_before(uint64_t position) {
-    if (n_users_ > kUserRing) finished_ = std::max(finished_, n_users_ - kUserRing);
-    while (finished_ < position && users_[finished_ & (kUserRing - 1)].finished()) ++finished_;
+    if (n_users_ - finished_ > kUserRing) return false;  // overrun: see keep_up
+    while (finished_ < position && users_[finished_ & (kUserRing - 1)].ended()) ++finished_;
     return finished_ >= position;
+}
+
+bool Tracer::keep_up() {
+    if (n_users_ - finished_ > kUserRing) {  // by one launch of very many points
+        if (!context_.drain()) return false;
+        finished_ = n_users_;
+        return true;
+    }
+    if (n_users_ - finished_ < kUserRing / 2 || finished_before(n_users_ - kUserRing / 2)) return true;
+    User oldest = users_[finished_ & (kUserRing - 1)];
+    return context_.wait_record(oldest);
 }
 
 // ---- the op log ----

@@ -96,6 +96,7 @@ class Tracer {
     // Position in the stream of task records, and whether all records before one have finished.
     uint64_t record_position() const { return n_users_; }
     bool finished_before(uint64_t position);
+    bool keep_up();  // waits while the ring is about to overwrite unfinished records; false: Python exception set
     uint64_t log_start() const { return n_log_ > log_.size() ? n_log_ - log_.size() : 0; }
     uint64_t log_end() const { return n_log_; }
     std::vector<TraceSummary> traces() const;

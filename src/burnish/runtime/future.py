@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -49,7 +51,7 @@ class Future(_rt.FutureBase):  # type: ignore[misc]
 
     def map(self, fn: Callable[[Any], Any]) -> Future:
         """A future of ``fn(value)``."""
-        made: Future = _apply(fn)(self)
+        made: Future = _apply_task()(_Call(fn), self)
         return made
 
     def __repr__(self) -> str:
@@ -87,27 +89,27 @@ class FutureMap(_rt.FutureMapBase):  # type: ignore[misc]
         futures = [f for f in self if f is not None]
         if not futures:
             raise RuntimeProblem("reduce of an empty future map has no value")
-        made: Future = _fold(combine, len(futures))(*futures)
+        made: Future = _fold_task(len(futures))(_Call(combine), *futures)
         return made
 
 
-def _apply(fn: Callable[[Any], Any]) -> Any:
-    return internal_task(lambda value: fn(value), getattr(fn, "__name__", "map"), ("value",))
+@dataclass(frozen=True)
+class _Call:
+    """A function on its way to a task, passed as it is."""
+
+    fn: Callable[..., Any]
 
 
-_folds: dict[tuple[Any, int], Any] = {}
+@functools.cache
+def _apply_task() -> Any:
+    return internal_task(lambda call, value: call.fn(value), "map", ("call", "value"))
 
 
-def _fold(combine: Callable[[Any, Any], Any], n: int) -> Any:
-    """A task of n values that combines them left to right; made once per operator and count."""
-    key = (combine, n)
-    if key not in _folds:
+@functools.cache
+def _fold_task(n: int) -> Any:
+    """A task of a function and n values that combines them left to right."""
 
-        def fold(*values: Any) -> Any:
-            result = values[0]
-            for value in values[1:]:
-                result = combine(result, value)
-            return result
+    def fold(call: _Call, *values: Any) -> Any:
+        return functools.reduce(call.fn, values)
 
-        _folds[key] = internal_task(fold, "reduce", tuple(f"v{i}" for i in range(n)))
-    return _folds[key]
+    return internal_task(fold, "reduce", ("call", *(f"v{i}" for i in range(n))))

@@ -319,12 +319,13 @@ def attach(array: npt.NDArray[Any], *, name: str | None = None) -> Region:
 
 
 @handles("host_open")
-def _host_open(region: Region) -> HostAccessError:
+def _host_open(region: Region, written: bool) -> HostAccessError:
     info = _rt.root_info(region)
     if info["attached"] and info["owner"].flags.writeable:
         return HostAccessError(f"'{region.name}' was detached from its array; attach the array again")
     return HostAccessError(
-        f"'{region.name}' is being written by the main program; launch after the host() block has ended"
+        f"'{region.name}' is being {'written' if written else 'read'} by the main program; "
+        f"{'use it' if written else 'change it'} after the host() block has ended"
     )
 
 
