@@ -139,6 +139,7 @@ struct Root {
     bool reduced = false;    // some launch ever reduced into it
     uint32_t layout = 0;     // interned field names and types
     uint32_t logical_id = 0;  // operand of tokens; renewed when an array front end reuses the root
+    uint64_t bound = 0;       // replay instance that has bound it under this logical id
     RootPool *pool = nullptr;
     uint64_t death = 0;       // op position at which its memory was given back
     int refs = 1;  // Python objects that name it, plus pending internal users; changed with the GIL held
@@ -157,6 +158,7 @@ struct Root {
 };
 
 uint32_t next_id();
+uint32_t layout_of(const std::vector<Field> &fields);  // equal field names, types and inner shapes get the same id
 std::unordered_set<Root *> &live_roots();
 std::unique_ptr<Root> make_root(std::string name, const Rect &bounds, Space space, std::vector<Field> fields);
 
