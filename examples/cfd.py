@@ -140,6 +140,12 @@ def simulate(c, start, steps, report_every=0):
     return u, v, p
 
 
+def use_numpy():
+    """Let every function above work on NumPy arrays."""
+    global bn
+    import numpy as bn
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nx", type=int, default=64, help="cells along the channel")
@@ -148,7 +154,10 @@ def main() -> None:
     parser.add_argument("--sweeps", type=int, default=10, help="pressure iterations per step")
     parser.add_argument("--dt", type=float, default=0.001, help="seconds per step")
     parser.add_argument("--report", type=int, default=20, metavar="N", help="print the change every N steps")
+    parser.add_argument("--numpy", action="store_true", help="run the same code on NumPy, for comparison")
     options = parser.parse_args()
+    if options.numpy:
+        use_numpy()
     channel = Channel(nx=options.nx, ny=options.ny, dt=options.dt, sweeps=options.sweeps)
     u, v, _ = simulate(channel, disturbed(channel), options.steps, options.report)
     flux = float(inner(u).sum()) * channel.dy / channel.nx

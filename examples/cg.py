@@ -47,6 +47,12 @@ def solve(b, tolerance=1e-10, limit=10_000, check_every=1):
     return x, limit, (reached / start) ** 0.5
 
 
+def use_numpy():
+    """Let every function above work on NumPy arrays."""
+    global bn
+    import numpy as bn
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--n", type=int, default=64, help="points along one side of the square")
@@ -54,7 +60,10 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=10_000, help="most iterations")
     parser.add_argument("--check-every", type=int, default=1, help="read the residual every N iterations")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--numpy", action="store_true", help="run the same code on NumPy, for comparison")
     options = parser.parse_args()
+    if options.numpy:
+        use_numpy()
     b = bn.random.default_rng(options.seed).random((options.n, options.n))
     x, iterations, residual = solve(b, options.tolerance, options.limit, options.check_every)
     true_residual = float(bn.abs(b - laplacian(x)).max())

@@ -27,12 +27,21 @@ def iterate(off_diagonal, d, b, iterations):
     return x
 
 
+def use_numpy():
+    """Let every function above work on NumPy arrays."""
+    global bn
+    import numpy as bn
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--n", type=int, default=200, help="unknowns")
     parser.add_argument("--iterations", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--numpy", action="store_true", help="run the same code on NumPy, for comparison")
     options = parser.parse_args()
+    if options.numpy:
+        use_numpy()
     off_diagonal, d, b = dominant_system(options.n, options.seed)
     x = iterate(off_diagonal, d, b, options.iterations)
     residual = float(bn.abs(b - off_diagonal @ x - d * x).max())

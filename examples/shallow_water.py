@@ -77,12 +77,21 @@ def drop(n):
     return [1.0 + 0.1 * bn.exp(-100.0 * distance2), bn.zeros((n, n)), bn.zeros((n, n))]
 
 
+def use_numpy():
+    """Let every function above work on NumPy arrays."""
+    global bn
+    import numpy as bn
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--n", type=int, default=64, help="cells along one side")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--courant", type=float, default=0.4, help="time step in units of dx / wave speed")
+    parser.add_argument("--numpy", action="store_true", help="run the same code on NumPy, for comparison")
     options = parser.parse_args()
+    if options.numpy:
+        use_numpy()
     dx = 1.0 / options.n
     start = drop(options.n)
     end = simulate(start, options.steps, dx, options.courant * dx)

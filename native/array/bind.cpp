@@ -1,15 +1,19 @@
 #include "bind.hpp"
 
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
 #include <stdexcept>
 #include <thread>
 
 #include "elementwise.hpp"
+#include "kernels.hpp"
 #include "numpy_api.hpp"
 #include "philox.hpp"
 #include "reduce.hpp"
+#include "runtime/pytypes.hpp"
 
 using namespace burnish::array;
 using burnish::nb::object;
@@ -57,7 +61,7 @@ Loop loop_or_throw(const object &ufunc, const std::vector<int> &types) {
     return *loop;
 }
 
-void apply(const object &ufunc, const std::vector<int> &types, const std::vector<object> &operands) {
+void apply_loop(const object &ufunc, const std::vector<int> &types, const std::vector<object> &operands) {
     Elementwise op{.loop = loop_or_throw(ufunc, types), .over = over(operands)};
     std::vector<int> stored;
     char *base[kMaxOperands];
@@ -123,12 +127,149 @@ void random_block(std::pair<uint64_t, uint64_t> key, uint64_t call, int kind, in
     on_foreign_thread([&] { fill_random(draw, first, first + n, data(out)); });
 }
 
+// ---- arrays ----
+using Ints = std::vector<int64_t>;
+
+object steal(PyObject *o) {
+    if (!o) throw burnish::nb::python_error();
+    return burnish::nb::steal(o);
+}
+
+Context &context() {
+    Context *c = array_context();
+    if (!c) throw burnish::nb::python_error();
+    return *c;
+}
+
+ArrayObject *array_arg(const object &o) {
+    if (!is_array(o.ptr())) throw burnish::nb::type_error("expected a bn array");
+    return as_array_object(o.ptr());
+}
+
+object empty(const Ints &shape, int type) {
+    const Geometry *g = whole_geometry(type, shape);
+    Context &c = context();
+    ArrayRoot *root = take_root(c, g->of, c.site_here());
+    return steal(root ? new_array(root, g) : nullptr);
+}
+
+// A C-contiguous NumPy array's values. Nobody uses the root yet, so they are stored at once.
+object from_numpy(const object &o, bool scalar) {
+    auto *a = as_array(o);
+    if (!PyArray_IS_C_CONTIGUOUS(a)) throw std::invalid_argument("expected a C-contiguous array");
+    object made = empty(Ints(PyArray_DIMS(a), PyArray_DIMS(a) + PyArray_NDIM(a)), PyArray_TYPE(a));
+    ArrayObject *x = as_array_object(made.ptr());
+    x->scalar = scalar;
+    std::memcpy(x->root->root->memory.data, PyArray_DATA(a), static_cast<size_t>(PyArray_NBYTES(a)));
+    return made;
+}
+
+object view(const object &a, const Ints &shape, const Ints &strides, int64_t bytes_from_start) {
+    ArrayObject *x = array_arg(a);
+    if (shape.size() > kMaxAxes) throw std::invalid_argument("bn arrays have at most 8 axes");
+    return steal(new_view(x, geometry(x->geom->of, shape, strides.data(), x->geom->offset + bytes_from_start)));
+}
+
+object copy_of(const object &a, int type) {
+    ArrayObject *x = array_arg(a);
+    return steal(copy_array(context(), x->root, x->geom, type, x->scalar));
+}
+
+void assign_all(const object &to, const object &value) {
+    ArrayObject *x = array_arg(to);
+    if (!assign(context(), x->root, x->geom, value.ptr())) throw burnish::nb::python_error();
+}
+
+// where(mask, yes, no) and masked_copy(mask, value): one of our own loops, into `out`.
+void select_into(const std::string &name, const std::vector<object> &inputs, const object &out) {
+    ArrayObject *x = array_arg(out);
+    const Operation *op = add_operation(name, nullptr, static_cast<int>(inputs.size()));
+    Inputs in;
+    for (const auto &o : inputs) {
+        const int understood = in.add(o.ptr());
+        if (understood == 0) throw burnish::nb::type_error("cannot use this argument with bn arrays");
+        if (understood < 0) throw burnish::nb::python_error();
+    }
+    steal(burnish::array::apply(context(), *op, in.operands, in.n, {x->root, x->geom}));
+}
+
+object reduce_axes(const std::string &name, const object &a, int first, int last, int type) {
+    const Operation *op = find_operation(name.c_str());
+    if (!op) throw std::invalid_argument("unknown ufunc " + name);
+    return steal(reduce_array(context(), *op, array_arg(a), first, last, type));
+}
+
+object matmul(const object &a, const object &b) {
+    return steal(multiply_matrices(context(), *find_operation("matmul"), array_arg(a), array_arg(b)));
+}
+
+object roll(const object &a, const Ints &shifts) {
+    ArrayObject *x = array_arg(a);
+    if (static_cast<int>(shifts.size()) != x->geom->ndim || shifts.empty() || shifts.size() > 4) throw std::invalid_argument("one shift for each of up to 4 axes");
+    return steal(roll_array(context(), x, shifts));
+}
+
+object random_array(std::pair<uint64_t, uint64_t> key, uint64_t call, int kind, int64_t low, uint64_t range, int64_t n) {
+    Draw draw{.key = {key.first, key.second}, .call = call, .distribution = static_cast<Distribution>(kind), .low = low, .range = range};
+    return steal(draw_random(context(), draw, n));
+}
+
+// The region of an array that is its root in C order.
+object region_of(const object &a) {
+    ArrayObject *x = array_arg(a);
+    if (!x->geom->whole) throw std::invalid_argument("not a whole array");
+    return steal(burnish::runtime::region_object(x->root->root->region));
+}
+
+object make_ufunc_named(const std::string &name, const object &ufunc, int nin) {
+    return steal(make_ufunc(add_operation(name, ufunc.ptr(), nin)));
+}
+
+void register_front_end(burnish::nb::dict d) {
+    auto take = [&](const char *name) { return burnish::nb::borrow(d[name]).release().ptr(); };
+    ArrayTypes &t = array_types();
+    t.from_numpy = take("from_numpy");
+    t.set_special = take("set_special");
+    t.get_special = take("get_special");
+    t.matmul = take("matmul");
+    t.show = take("show");
+}
+
+burnish::nb::dict pool_counters() {
+    const PoolStats s = pool_stats();
+    burnish::nb::dict d;
+    d["live_bytes"] = s.live_bytes;
+    d["pooled_bytes"] = s.pooled_bytes;
+    d["made"] = s.made;
+    d["reused"] = s.reused;
+    return d;
+}
+
 }  // namespace
 
 BURNISH_BIND(array) {
-    if (!import_numpy()) throw burnish::nb::python_error();
+    if (!import_numpy() || !make_array_types(m.ptr())) throw burnish::nb::python_error();
+    m.def("empty", &empty);
+    m.def("from_numpy", &from_numpy);
+    m.def("to_numpy", [](const object &a) { return steal(to_numpy(array_arg(a))); });
+    m.def("view", &view);
+    m.def("copy_of", &copy_of);
+    m.def("assign", &assign_all);
+    m.def("select", &select_into);
+    m.def("reduce_axes", &reduce_axes);
+    m.def("matmul", &matmul);
+    m.def("roll", &roll);
+    m.def("random_array", &random_array);
+    m.def("region_of", &region_of);
+    m.def("is_scalar", [](const object &a) { return array_arg(a)->scalar; });
+    m.def("set_scalar", [](const object &a) { array_arg(a)->scalar = true; });
+    m.def("is_whole", [](const object &a) { return array_arg(a)->geom->whole; });
+    m.def("make_ufunc", &make_ufunc_named);
+    m.def("register_front_end", &register_front_end);
+    m.def("pool_counters", &pool_counters);
+    m.def("empty_pool", &empty_pool);
     m.def("has_loop", [](const object &ufunc, const std::vector<int> &types) { return find_loop(ufunc.ptr(), types).has_value(); });
-    m.def("apply", &apply);
+    m.def("apply", &apply_loop);
     m.def("copy", &copy);
     m.def("reduce", &reduce);
     m.def("leaves", &leaves);

@@ -65,18 +65,6 @@ nb::tuple ints_tuple(const int64_t *v, size_t n) {
     return nb::tuple(nb::cast(Ints(v, v + n)));
 }
 
-// Layout ids: equal field names, types and inner shapes get the same id.
-uint32_t layout_of(const std::vector<Field> &fields) {
-    static std::map<std::string, uint32_t> known;
-    std::string key;
-    for (const auto &f : fields) {
-        key += f.name + ":" + std::to_string(f.type_num) + "/" + std::to_string(f.item_bytes);
-        for (int64_t n : f.inner) key += "," + std::to_string(n);
-        key += ";";
-    }
-    return known.try_emplace(key, static_cast<uint32_t>(known.size() + 1)).first->second;
-}
-
 // shape, sparse space (or none), fields as (name, scalar dtype, inner shape), memory to attach (or none), and what
 // the front end finds the region's name by.
 nb::object make_region(const Ints &shape, std::optional<PySpace> space,

@@ -33,7 +33,10 @@ uint64_t clock_ns() {
 }
 
 Context *current() { return g_current; }
-void set_current(Context *c) { g_current = c; }
+void set_current(Context *c) {
+    g_current = c;
+    ++context_epoch;
+}
 
 std::vector<ReduceOp> &reduce_ops() {
     static std::vector<ReduceOp> ops = {{"+", Fold::Add},       {"*", Fold::Multiply}, {"min", Fold::Minimum},
@@ -339,6 +342,11 @@ bool Context::throttle() {
     return scheduler_->help_until(done);
 }
 
+bool Context::drain(uint64_t in_flight) {
+    std::function<bool()> done = [this, in_flight] { return launched_ - scheduler_->completed() <= in_flight; };
+    return scheduler_->help_until(done);
+}
+
 void Context::fail(TaskRecord *t, PyObject *exception) {
     auto failure = std::make_unique<Failure>();
     failure->exception = exception;
@@ -354,6 +362,7 @@ void Context::fail(TaskRecord *t, PyObject *exception) {
     t->failure.store(failure.get(), std::memory_order_release);
     std::lock_guard lock(failure_mutex_);
     failures_.push_back(std::move(failure));
+    failed_.store(true, std::memory_order_release);
 }
 
 // The unreported failure that comes first in program order.

@@ -129,6 +129,8 @@ class Context final : public Runner {
     bool drain();                      // until everything launched so far has ended
     bool wait_all();
     bool throttle();                   // keeps the window; false: Python exception set
+    bool drain(uint64_t in_flight);    // waits until so few launches are in flight; false: Python exception set
+    bool failed() const { return failed_.load(std::memory_order_acquire); }  // some task has failed
     Failure *first_failure();
     int report(Failure *failure);
     void fail(TaskRecord *t, PyObject *exception);  // GIL held; steals the reference
@@ -202,6 +204,7 @@ class Context final : public Runner {
     uint32_t last_site_ = 0;
     std::vector<std::unique_ptr<Failure>> failures_;
     std::mutex failure_mutex_;
+    std::atomic<bool> failed_{false};
     std::vector<Root *> dying_;  // wait for their users
     std::deque<Root *> dead_;    // memory is gone; the op log may still name them
     std::thread::id thread_;
@@ -210,6 +213,7 @@ class Context final : public Runner {
 uint64_t clock_ns();            // steady clock
 Context *current();             // null if none was started
 void set_current(Context *c);
+inline uint64_t context_epoch = 0;  // counts starts and stops: records of another epoch have finished
 
 inline std::string package_dir;  // where burnish's own Python files are
 

@@ -174,6 +174,17 @@ uint64_t Root::structure() {
     return structure_hash;
 }
 
+uint32_t layout_of(const std::vector<Field> &fields) {
+    static std::map<std::string, uint32_t> known;
+    std::string key;
+    for (const auto &f : fields) {
+        key += f.name + ":" + std::to_string(f.type_num) + "/" + std::to_string(f.item_bytes);
+        for (int64_t n : f.inner) key += "," + std::to_string(n);
+        key += ";";
+    }
+    return known.try_emplace(key, static_cast<uint32_t>(known.size() + 1)).first->second;
+}
+
 std::unique_ptr<Root> make_root(const Rect &bounds, Space space, std::vector<Field> fields) {
     auto root = std::make_unique<Root>();
     root->id = root->logical_id = next_id();

@@ -154,6 +154,7 @@ struct Root {
     bool reduced = false;    // some launch ever reduced into it
     uint32_t layout = 0;     // interned field names and types
     uint32_t logical_id = 0;  // operand of tokens; renewed when an array front end reuses the root
+    uint64_t bound = 0;       // replay instance that has bound it under this logical id
     RootPool *pool = nullptr;
     uint64_t last_record = 0;  // record position when the last Python reference went
     uint64_t death = 0;       // op position at which its memory was given back
@@ -176,6 +177,7 @@ struct Root {
 };
 
 uint32_t next_id();
+uint32_t layout_of(const std::vector<Field> &fields);  // equal field names, types and inner shapes get the same id
 std::unordered_set<Root *> &live_roots();
 uint32_t last_id();  // the newest one
 std::unique_ptr<Root> make_root(const Rect &bounds, Space space, std::vector<Field> fields);

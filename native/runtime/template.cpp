@@ -34,13 +34,24 @@ class Recorder {
         std::vector<std::pair<uint32_t, uint32_t>> reducers;
         bool touched = false;
     };
+    struct AtomKey {
+        uint32_t param;
+        Atom *atom;
+        bool operator==(const AtomKey &) const = default;
+    };
+    struct AtomKeyHash {
+        size_t operator()(const AtomKey &k) const {
+            return tracing::combine(k.param, reinterpret_cast<uintptr_t>(k.atom));
+        }
+    };
     struct AtomState {
         uint32_t param, atom;
         std::vector<Piece> pieces;
     };
 
-    uint32_t param_of(Root *root) {
-        auto [it, fresh] = params_.try_emplace(root, static_cast<uint32_t>(made_->param_structures.size()));
+    // A pooled root that was used again is another parameter.
+    uint32_t param_of(Root *root, uint32_t logical) {
+        auto [it, fresh] = params_.try_emplace(logical, static_cast<uint32_t>(made_->param_structures.size()));
         if (fresh) {
             made_->param_structures.push_back(root->structure());
             uint32_t k = 0;
@@ -49,13 +60,14 @@ class Recorder {
         return it->second;
     }
 
-    AtomState &state_of(RegionNode *node, const AtomRef &atom) {
-        auto [it, fresh] = states_.try_emplace(atom.get());
+    AtomState &state_of(RegionNode *node, uint32_t param, const AtomRef &atom) {
+        const AtomKey key{param, atom.get()};
+        auto [it, fresh] = states_.try_emplace(key);
         if (fresh) {
-            it->second.param = param_of(node->root);
+            it->second.param = param;
             it->second.atom = ordinals_.at(atom.get());
             it->second.pieces.push_back({node->root->full_mask, kNoRow, {}, -1, {}, false});
-            order_.push_back(atom.get());
+            order_.push_back(key);
         }
         return it->second;
     }
@@ -106,12 +118,13 @@ class Recorder {
     void record(const LoggedOp &op) {
         TemplateSlot slot{op.task, made_->rows(), 0, static_cast<uint32_t>(made_->params.size()), op.plan->n_args, op.points};
         for (uint16_t a = 0; a < op.plan->n_args; ++a)
-            made_->params.push_back(op.points ? param_of(op.nodes()[a]->root) : 0);
+            made_->params.push_back(op.points ? param_of(op.nodes()[a]->root, op.operand(a)) : 0);
+        const uint32_t *params = made_->params.data() + slot.first_param;
         for (int64_t i = 0; i < op.points; ++i) {
             RegionNode *const *nodes = op.nodes() + i * op.plan->n_args;
-            for (const auto &q : op.plan->requirements) fold_open(nodes[q.arg], privilege_of(op, q), q.op, q.mask);
+            for (const auto &q : op.plan->requirements) fold_open(nodes[q.arg], params[q.arg], privilege_of(op, q), q.op, q.mask);
             start_row(static_cast<int32_t>(i));
-            for (const auto &q : op.plan->requirements) use(nodes[q.arg], privilege_of(op, q), q.op, q.mask);
+            for (const auto &q : op.plan->requirements) use(nodes[q.arg], params[q.arg], privilege_of(op, q), q.op, q.mask);
             end_row();
         }
         slot.end_row = made_->rows();
@@ -129,10 +142,10 @@ class Recorder {
     }
 
     // As Context::fold_open: one fold for pieces with the same users.
-    void fold_open(RegionNode *node, Privilege privilege, int op, uint64_t mask) {
+    void fold_open(RegionNode *node, uint32_t param, Privilege privilege, int op, uint64_t mask) {
         std::vector<std::pair<AtomState *, size_t>> closing;
         for (const auto &atom : node->atoms) {
-            auto it = states_.find(atom.get());
+            auto it = states_.find({param, atom.get()});
             if (it == states_.end()) continue;
             AtomState &state = it->second;
             for_pieces(state, mask, [](Piece &) {});
@@ -181,10 +194,10 @@ class Recorder {
         end_row();
     }
 
-    void use(RegionNode *node, Privilege privilege, int op, uint64_t mask) {
+    void use(RegionNode *node, uint32_t param, Privilege privilege, int op, uint64_t mask) {
         uint32_t buffer = privilege == Privilege::Reduce ? made_->n_buffers++ : 0;
         for (const auto &atom : node->atoms) {
-            AtomState &state = state_of(node, atom);
+            AtomState &state = state_of(node, param, atom);
             for_pieces(state, mask, [&](Piece &piece) {
                 piece.touched = true;
                 bool inside = piece.writer != kNoRow;
@@ -229,8 +242,8 @@ class Recorder {
         for (uint32_t r = 0; r < n; ++r)
             for (uint32_t i = t.pred_begin[r]; i < t.pred_begin[r + 1]; ++i)
                 t.succs[at[t.preds[i] / 2]++] = r * 2 + (t.preds[i] & 1);
-        for (Atom *atom : order_) {
-            AtomState &state = states_.at(atom);
+        for (const AtomKey &key : order_) {
+            AtomState &state = states_.at(key);
             for (Piece &p : state.pieces)
                 if (p.touched)
                     t.exits.push_back({{state.param, state.atom, p.mask}, p.writer, std::move(p.readers), p.op, std::move(p.reducers)});
@@ -241,10 +254,10 @@ class Recorder {
     void (*refresh_)(void *, RegionNode *);
     void *context_;
     std::shared_ptr<Template> made_;
-    std::unordered_map<Root *, uint32_t> params_;
+    std::unordered_map<uint32_t, uint32_t> params_;  // by logical root
     std::unordered_map<Atom *, uint32_t> ordinals_;
-    std::unordered_map<Atom *, AtomState> states_;
-    std::vector<Atom *> order_;
+    std::unordered_map<AtomKey, AtomState, AtomKeyHash> states_;
+    std::vector<AtomKey> order_;
     std::vector<uint32_t> row_preds_;
     uint32_t row_ = 0;
 };

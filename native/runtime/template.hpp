@@ -2,6 +2,8 @@
 // roots have the same atoms. Rows are the points of the ops in order, with a row for each fold before the point that
 // needs it. Every edge points backwards, so any prefix of a template can be replayed on its own.
 #pragma once
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -72,13 +74,30 @@ struct Template {
     size_t bytes() const;
 };
 
+// A few values inside, more on the heap: most ops have up to four region arguments.
+template <class T>
+class Few {
+   public:
+    void assign(const T *begin, const T *end) {
+        n_ = static_cast<size_t>(end - begin);
+        if (n_ <= few_.size()) std::copy(begin, end, few_.begin());
+        else many_.assign(begin, end);
+    }
+    const T *data() const { return n_ <= few_.size() ? few_.data() : many_.data(); }
+
+   private:
+    size_t n_ = 0;
+    std::array<T, 4> few_{};
+    std::vector<T> many_;
+};
+
 // One op as the log keeps it.
 struct LoggedOp {
     TaskDef *task = nullptr;
     const OpPlan *plan = nullptr;
     std::shared_ptr<const IndexPlan> index;
-    RegionNode *few_nodes[kInlineArgs];
-    std::vector<RegionNode *> many_nodes;  // launches without an index plan and more nodes than that
+    Few<RegionNode *> own_nodes;  // launches without a plan of their own
+    Few<uint32_t> own_operands;   // logical root by region argument
     int64_t points = 0;
     bool predicated = false;
     bool separator = false;
@@ -86,9 +105,8 @@ struct LoggedOp {
     tracing::Token signature;
     uint64_t first_user = 0;  // in the tracer's ring of users; one per point (folds not counted)
 
-    RegionNode *const *nodes() const {
-        return index ? index->nodes.data() : points * plan->n_args <= kInlineArgs ? few_nodes : many_nodes.data();
-    }
+    RegionNode *const *nodes() const { return index ? index->nodes.data() : own_nodes.data(); }
+    uint32_t operand(size_t arg) const { return index ? index->operands[arg] : own_operands.data()[arg]; }
 };
 
 // Null if the ops cannot be recorded. `refresh` brings a node's atoms up to date.

@@ -12,6 +12,7 @@ constexpr size_t kUserRing = 1u << 16;
 constexpr size_t kTemplatesPerTrace = 16;
 constexpr size_t kStrip = 200000;    // ops that a profile shows
 using tracing::kNone;
+uint64_t g_serial = 0;  // across contexts: roots outlive them
 }  // namespace
 
 void ReplayInstance::prepare(std::shared_ptr<Template> t) {
@@ -70,13 +71,13 @@ LoggedOp &Tracer::log(const Op &op) {
     l.task = op.launch->task;
     l.plan = op.plan;
     if (l.index != op.index) l.index = op.index;
+    if (!op.index) {
+        l.own_nodes.assign(op.nodes, op.nodes + op.points * op.plan->n_args);
+        l.own_operands.assign(op.operands.data(), op.operands.data() + op.operands.size());
+    }
     l.points = op.points;
     l.predicated = op.predicated;
     l.separator = false;
-    int64_t nodes = op.points * op.plan->n_args;
-    if (op.index) l.many_nodes.clear();
-    else if (nodes <= kInlineArgs) std::copy(op.nodes, op.nodes + nodes, l.few_nodes);
-    else l.many_nodes.assign(op.nodes, op.nodes + nodes);
     l.site = op.launch->site;
     l.signature = op.signature;
     l.first_user = n_users_;
@@ -221,6 +222,7 @@ bool Tracer::open(Known &known, uint32_t slot, const Op &op) {
     free_ = inst->next_free;
     inst->prepare(std::move(chosen));
     inst->first_op = first;
+    inst->serial = ++g_serial;
     live_ = inst;
     const Template &t = *inst->tmpl;
     for (uint32_t k = 0; k < slot; ++k) {  // adopted: slots that were issued by other means
@@ -251,12 +253,18 @@ bool Tracer::bind(const TemplateSlot &slot, const LoggedOp &op) {
         Root *root = op.nodes()[a]->root;
         uint32_t param = t.params[slot.first_param + a];
         Root *&bound = live_->roots[param];
-        if (bound == root && live_->logical_ids[param] == root->logical_id) continue;
+        const uint32_t logical = op.operand(a);
+        if (bound == root && live_->logical_ids[param] == logical) continue;
         if (bound || root->death || root->structure() != t.param_structures[param]) return false;
-        for (size_t p = 0; p < live_->roots.size(); ++p)
-            if (live_->roots[p] == root && live_->logical_ids[p] == root->logical_id) return false;
+        if (logical == root->logical_id) {
+            if (root->bound == live_->serial) return false;
+            root->bound = live_->serial;
+        } else {  // an adopted op of a root that was used again since
+            for (size_t p = 0; p < live_->roots.size(); ++p)
+                if (live_->roots[p] == root && live_->logical_ids[p] == logical) return false;
+        }
         bound = root;
-        live_->logical_ids[param] = root->logical_id;
+        live_->logical_ids[param] = logical;
     }
     return true;
 }
@@ -342,6 +350,7 @@ void Tracer::finish_instance() {
     ReplayInstance &inst = *live_;
     for (const ExitState &x : inst.tmpl->exits) {
         Root *root = inst.roots[x.at.param];
+        if (root->logical_id != inst.logical_ids[x.at.param]) continue;  // used again: these users had finished
         context_.for_entries(*root->ordered_atoms()[x.at.atom], x.at.mask, [&](Entry &e) {
             if (x.writer != kNoRow) {
                 e.writer = inst.users[x.writer];

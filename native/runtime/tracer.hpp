@@ -29,6 +29,7 @@ struct ReplayInstance {
     uint32_t capacity = 0;
     std::vector<Root *> roots;
     std::vector<uint32_t> logical_ids;    // of the roots when they were bound: a pool may reuse one later
+    uint64_t serial = 0;                  // of this execution
     std::vector<ReduceBuffer *> buffers;  // one reference each while the instance is open
     uint64_t first_op = 0;                // log position of slot 0
     uint32_t next_slot = 0, adopted_slots = 0, adopted_rows = 0;
