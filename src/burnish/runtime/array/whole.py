@@ -19,7 +19,9 @@ from burnish.runtime.array import _native
 from burnish.runtime.array._native import ndarray
 from burnish.runtime.array.creation import asarray, dtype_of
 from burnish.runtime.array.shaping import axis_index, ravel
+from burnish.runtime.privilege import Privilege, Requirement
 from burnish.runtime.region import READ, READ_WRITE, WRITE
+from burnish.runtime.signature import Parameter, TaskInfo
 
 Compute = Callable[..., Any]
 
@@ -54,8 +56,12 @@ def make_task(name: str, compute: Compute, inputs: int, privilege: int = WRITE) 
     body.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in ("out", *names, "spec")]
     )
-    params: list[Any] = [("out", [([], privilege, -1)]), *[(n, [([], READ, -1)]) for n in names], ("spec", None)]
-    return _rt.make_task(body, name, params, False, False, False, False, True, 0, None)
+    params = [_parameter("out", privilege), *(_parameter(n, READ) for n in names), Parameter("spec")]
+    return _rt.make_task(TaskInfo(name, body, tuple(params)))
+
+
+def _parameter(name: str, privilege: int) -> Parameter:
+    return Parameter(name, Privilege((Requirement(privilege),)))
 
 
 @functools.cache

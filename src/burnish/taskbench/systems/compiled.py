@@ -127,7 +127,7 @@ def compiler() -> str:
 
 def include_with(header: str, variable: str) -> str | None:
     """The folder that holds ``header``: of environment ``variable``, or a standard one."""
-    folders = [os.environ.get(variable, ""), "/usr/include", "/usr/local/include", "/opt/homebrew/include"]
+    folders = [os.environ.get(variable, ""), "/usr/include", "/usr/local/include"]
     return next((folder for folder in folders if folder and (Path(folder) / header).exists()), None)
 
 
