@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ def _execute(g: int, t: int, p: int, output: Any, inputs: Sequence[Any]) -> None
     _bodies[g](t, p, np.asarray(output).view(np.uint8), [np.asarray(i).view(np.uint8) for i in inputs])
 
 
-@lru_cache(maxsize=None)
+@cache
 def _task(inputs: int) -> Any:
     """The task with that many inputs: Legate wants a signature that names each one."""
     from legate.core import task as legate
