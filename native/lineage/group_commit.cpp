@@ -29,8 +29,12 @@ void sync_directory(const std::string &path) {
 
 }  // namespace
 
-DirectorySink::DirectorySink(std::string directory, std::string tail, bool sync, uint64_t segment_bytes)
-    : directory_(std::move(directory)), path_(std::move(tail)), sync_(sync), segment_bytes_(segment_bytes) {
+DirectorySink::DirectorySink(std::string directory, std::string tail, bool durable_on_sync,
+                             uint64_t segment_bytes)
+    : directory_(std::move(directory)),
+      path_(std::move(tail)),
+      durable_on_sync_(durable_on_sync),
+      segment_bytes_(segment_bytes) {
     if (path_.empty()) return;
     fd_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
     if (fd_ < 0) fail("opening", path_);
@@ -46,11 +50,14 @@ DirectorySink::~DirectorySink() {
 void DirectorySink::open_segment(uint64_t first_lsn) {
     char name[32];
     std::snprintf(name, sizeof name, "/%020llu.log", static_cast<unsigned long long>(first_lsn));
-    if (fd_ >= 0) ::close(fd_);
+    if (fd_ >= 0) {
+        sync();
+        ::close(fd_);
+    }
     path_ = directory_ + name;
     fd_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd_ < 0) fail("creating", path_);
-    if (sync_) sync_directory(directory_);
+    if (durable_on_sync_) sync_directory(directory_);
     bytes_ = 0;
 }
 
@@ -63,7 +70,10 @@ void DirectorySink::write(uint64_t first_lsn, std::span<const std::byte> frames)
         frames = frames.subspan(static_cast<size_t>(n));
         bytes_ += static_cast<uint64_t>(n);
     }
-    if (sync_ && fdatasync(fd_) != 0) fail("syncing", path_);
+}
+
+void DirectorySink::sync() {
+    if (durable_on_sync_ && fd_ >= 0 && fdatasync(fd_) != 0) fail("syncing", path_);
 }
 
 GroupCommit::GroupCommit(std::unique_ptr<Sink> sink, uint64_t next_lsn)
@@ -89,38 +99,75 @@ void GroupCommit::check(std::span<const std::byte> payload) const {
 }
 
 uint64_t GroupCommit::append(Kind kind, uint8_t flags, std::span<const std::byte> payload) {
-    std::unique_lock lock(mutex_);
-    written_.wait(lock, [&] { return buffer_.size() < queue_bytes || !error_.empty() || closing_; });
-    check(payload);
+    Lock lock(mutex_);
+    progress_.wait(lock, [&] { return buffer_.size() < queue_bytes || !error_.empty() || closing_; });
     return put(kind, flags, payload, lock);
 }
 
 uint64_t GroupCommit::try_append(Kind kind, uint8_t flags, std::span<const std::byte> payload) {
-    std::unique_lock lock(mutex_);
-    check(payload);
+    Lock lock(mutex_);
     return buffer_.size() < queue_bytes ? put(kind, flags, payload, lock) : 0;
 }
 
-uint64_t GroupCommit::put(Kind kind, uint8_t flags, std::span<const std::byte> payload,
-                          std::unique_lock<std::mutex> &lock) {
-    bool first = buffer_.empty(), small = buffer_.size() < group_bytes;
+uint64_t GroupCommit::put(Kind kind, uint8_t flags, std::span<const std::byte> payload, Lock &lock) {
+    check(payload);
+    auto now = Clock::now();
+    if (buffer_.empty()) oldest_ = now;
     append_frame(buffer_, kind, flags, next_, payload);
     uint64_t lsn = next_++;
-    bool wake = first || (small && buffer_.size() >= group_bytes);
-    lock.unlock();
-    if (wake) work_.notify_one();
+    bool due = buffer_.size() >= group_bytes || now - oldest_ >= group_age;
+    if (!armed_ || (due && !sink_->quick())) {
+        armed_ = true;
+        work_.notify_one();
+    }
+    if (due && sink_->quick() && !busy_) write_group(lock);
     return lsn;
 }
 
-void GroupCommit::flush(uint64_t upto) {
-    std::unique_lock lock(mutex_);
-    if (upto == 0 || upto >= next_) upto = next_ - 1;
-    if (durable_ < upto && error_.empty()) {
-        urgent_ = true;
-        work_.notify_one();
+// Runs `work` outside the lock, alone in the sink. Returns false, with error_ set for everybody, if it threw: what
+// could not be written may not be followed by anything.
+template <class Work>
+bool GroupCommit::alone(Lock &lock, Work work) {
+    busy_ = true;
+    lock.unlock();
+    std::string error;
+    try {
+        work();
+    } catch (const std::exception &e) {
+        error = std::string("the lineage log cannot be written: ") + e.what();
     }
-    written_.wait(lock, [&] { return durable_ >= upto || !error_.empty(); });
-    if (durable_ < upto) throw std::runtime_error(error_);
+    lock.lock();
+    busy_ = false;
+    if (error_.empty()) error_ = error;
+    progress_.notify_all();
+    return error.empty();
+}
+
+void GroupCommit::write_group(Lock &lock) {
+    std::swap(buffer_, writing_);
+    uint64_t first = first_buffered_;
+    first_buffered_ = next_;
+    if (alone(lock, [&] { sink_->write(first, writing_); })) ++groups_;
+    writing_.clear();
+}
+
+void GroupCommit::sync_group(Lock &lock) {
+    uint64_t last = first_buffered_ - 1;
+    if (alone(lock, [&] { sink_->sync(); })) durable_ = last;
+}
+
+void GroupCommit::flush(uint64_t upto) {
+    Lock lock(mutex_);
+    if (upto == 0 || upto >= next_) upto = next_ - 1;
+    while (durable_ < upto) {
+        if (!error_.empty()) throw std::runtime_error(error_);
+        if (busy_)
+            progress_.wait(lock);
+        else if (first_buffered_ <= upto)
+            write_group(lock);
+        else
+            sync_group(lock);
+    }
 }
 
 void GroupCommit::close() {
@@ -134,29 +181,19 @@ void GroupCommit::close() {
 }
 
 void GroupCommit::run() {
-    std::unique_lock lock(mutex_);
+    const auto period = sink_->quick() ? linger : group_age;
+    Lock lock(mutex_);
     for (;;) {
-        work_.wait(lock, [&] { return closing_ || !buffer_.empty(); });
-        if (buffer_.empty()) return;
-        auto late = std::chrono::steady_clock::now() + std::chrono::microseconds(group_us);
-        work_.wait_until(lock, late, [&] { return closing_ || urgent_ || buffer_.size() >= group_bytes; });
-        std::swap(buffer_, writing_);
-        urgent_ = false;
-        uint64_t first = first_buffered_, last = next_ - 1;
-        first_buffered_ = next_;
-        lock.unlock();
-        std::string error;
-        try {
-            sink_->write(first, writing_);
-        } catch (const std::exception &e) {
-            error = std::string("the lineage log cannot be written: ") + e.what();
-        }
-        writing_.clear();
-        lock.lock();
-        if (!error.empty()) error_ = error;
-        if (error_.empty()) durable_ = last, ++groups_;
-        written_.notify_all();
-        if (!error_.empty()) return;  // what could not be written may not be followed by anything
+        armed_ = durable_ + 1 < next_;
+        if (!armed_ && closing_) return;
+        if (!armed_) work_.wait(lock, [&] { return armed_ || closing_; });
+        bool full = buffer_.size() >= group_bytes;
+        if (!closing_ && !full) work_.wait_for(lock, period);
+        progress_.wait(lock, [&] { return !busy_; });
+        if (!error_.empty()) return;
+        if (!buffer_.empty()) write_group(lock);
+        progress_.wait(lock, [&] { return !busy_; });
+        if (error_.empty() && durable_ + 1 < first_buffered_) sync_group(lock);
     }
 }
 

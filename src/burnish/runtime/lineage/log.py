@@ -1,8 +1,10 @@
 """The lineage log: append, flush, read, truncate.
 
-Group commit: ``append`` frames the record into a buffer and returns at once. One native thread (no GIL) writes the
-buffer when it holds 64 KiB, when its first record is 2 ms old, or as soon as somebody waits in ``flush``. Whoever makes
-results visible outside the failure domain that computed them calls ``flush(lsn)`` first; nothing else waits.
+Group commit: ``append`` frames the record into a buffer and returns at once. A group is made durable as soon as somebody
+waits for it in ``flush``. Without anybody waiting, the append that finds 64 KiB buffered or the first record 2 ms old hands
+the group to the system (it then survives the death of the process), and a native thread makes durable what is left over
+every 50 ms while there is something. Waking a thread every 2 ms would cost more than the records do, and nobody waits for
+it: whoever makes results visible outside the failure domain that computed them calls ``flush(lsn)`` first.
 """
 
 from __future__ import annotations
