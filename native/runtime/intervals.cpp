@@ -6,13 +6,7 @@
 #include <limits>
 #include <utility>
 
-// Kernels made of bit counts: also compiled for processors that have the instructions, chosen when the module is loaded.
-// (Not in sanitizer builds: their runtimes are not up yet at that moment.)
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-#define BURNISH_BIT_KERNEL __attribute__((target_clones("default", "arch=haswell")))
-#else
-#define BURNISH_BIT_KERNEL
-#endif
+#include "runtime/clones.hpp"
 
 namespace burnish::runtime {
 
@@ -227,7 +221,7 @@ IntervalList unite_all(std::vector<IntervalView> lists) {
     return std::move(level[0]);
 }
 
-BURNISH_BIT_KERNEL int64_t Bitmap::add(IntervalView runs) {
+BURNISH_CLONES int64_t Bitmap::add(IntervalView runs) {
     uint64_t *const words = words_.data();
     int64_t fresh = 0;
     for (const Interval &run : runs) {
@@ -250,7 +244,7 @@ BURNISH_BIT_KERNEL int64_t Bitmap::add(IntervalView runs) {
     return fresh;
 }
 
-BURNISH_BIT_KERNEL IntervalList Bitmap::intervals() const {
+BURNISH_CLONES IntervalList Bitmap::intervals() const {
     static_assert(sizeof(Interval) == 2 * sizeof(int64_t));
     // Bits that differ from the one below are, alternately, starts and ends.
     size_t starts = 0;

@@ -8,6 +8,7 @@
 #include <string>
 #include <type_traits>
 
+#include "runtime/clones.hpp"
 #include "runtime/half.hpp"
 
 namespace burnish::runtime {
@@ -107,7 +108,7 @@ T identity() {
 }
 
 template <Fold op, class T>
-void fold_loop(void *dst, const void *src, int64_t count) {
+BURNISH_CLONES void fold_loop(void *dst, const void *src, int64_t count) {
     auto *__restrict to = static_cast<T *>(dst);
     const auto *__restrict from = static_cast<const T *>(src);
     for (int64_t i = 0; i < count; ++i) to[i] = apply<op>(to[i], from[i]);
