@@ -18,6 +18,12 @@ using runtime::Rect;
 struct Geometry;
 struct ArrayRoot;
 
+// Roots without array objects, all of one class and cut alike.
+struct Bin {
+    std::deque<ArrayRoot *> dead;    // in the order of their deaths; the last users of some may still run
+    std::vector<ArrayRoot *> ready;  // free for reuse
+};
+
 // Roots of one dtype and shape.
 struct RootClass {
     uint32_t id;
@@ -29,8 +35,8 @@ struct RootClass {
     std::array<int64_t, runtime::kMaxDim> step;  // bytes between neighbours
     int64_t volume, bytes;
     std::vector<Rect> rects;         // 0: all of it
-    std::deque<ArrayRoot *> dead;    // in the order of their deaths; the last users of some may still run
-    std::vector<ArrayRoot *> ready;  // free for reuse
+    std::unordered_map<uint64_t, Bin> bins;  // by Root::structure()
+    uint64_t uncut = 0;                      // structure of a root in one piece; 0: none was made yet
 
     int rect_id(const Rect &r);
 

@@ -17,40 +17,32 @@ constexpr int64_t kAheadBytes = int64_t{4} << 20, kAheadRoots = 24;
 
 PoolStats g_stats{};
 
-// How roots made at one place of the program were cut in the end. New ones are cut alike at once, so that a recorded
-// trace fits them.
+// How roots made at one place of the program are cut in the end. The next one made there is cut alike from the start, so
+// that a recorded trace fits it.
 struct Cut {
     uint64_t structure = 0;
     std::vector<runtime::Space> spaces;
+    Bin *bin = nullptr;
 };
-std::unordered_map<uint64_t, Cut> &cuts() {
+Cut &cut_of(const RootClass *of, uint32_t site) {
     static std::unordered_map<uint64_t, Cut> table;
-    return table;
+    return table[uint64_t{of->id} << 32 | site];
 }
-Cut &cut_of(const RootClass *of, uint32_t site) { return cuts()[uint64_t{of->id} << 32 | site]; }
 
-void learn_cut(ArrayRoot *a) {
+void learn_cut(ArrayRoot *a, uint64_t structure) {
     Cut &cut = cut_of(a->of, a->site);
-    const uint64_t structure = a->root->structure();
     if (cut.structure == structure || (cut.structure && cut.spaces.size() > a->root->atoms.size())) return;
     cut.structure = structure;
+    cut.bin = &a->of->bins[structure];
     cut.spaces.clear();
     for (const auto &atom : a->root->ordered_atoms()) cut.spaces.push_back(atom->space);
 }
 
-void apply_cut(ArrayRoot *a) {
-    Root *root = a->root;
-    const Cut &cut = cut_of(a->of, a->site);
-    const std::vector<runtime::Space> *spaces = &cut.spaces;
-    const std::vector<runtime::Space> uncut{root->region->space};
-    if (!cut.structure) spaces = &uncut;
-    if (root->atoms.size() == spaces->size() && (spaces->size() == 1 || root->structure() == cut.structure)) return;
-    for (auto &atom : root->atoms) {
-        atom->dead = true;
-        atom->entries.clear();
-    }
+void apply_cut(Root *root, const Cut &cut) {
+    if (!cut.structure || root->structure() == cut.structure) return;
+    for (auto &atom : root->atoms) atom->dead = true;
     root->atoms.clear();
-    for (const auto &space : *spaces) {
+    for (const auto &space : cut.spaces) {
         auto atom = std::make_shared<runtime::Atom>();
         atom->space = space;
         atom->entries.resize(1);
@@ -121,33 +113,38 @@ RegionNode *ArrayRoot::make_node(int rect) {
 }
 
 void ArrayRoot::give(Root *) {
-    learn_cut(this);
+    const uint64_t structure = root->structure();
+    learn_cut(this, structure);
     Context *c = runtime::current();
     epoch = runtime::context_epoch;
     position = c ? c->tracer().record_position() : 0;
     if ((c && c->failed()) || g_stats.pooled_bytes + of->bytes > kPooledBytes) return destroy(this);
     g_stats.pooled_bytes += of->bytes;
-    if (of->dead.empty() && of->ready.empty()) pooled_classes().insert(of);
-    of->dead.push_back(this);
+    of->bins[structure].dead.push_back(this);
+    pooled_classes().insert(of);
 }
 
 ArrayRoot *take_root(Context &c, RootClass *of, uint32_t site) {
+    const Cut &cut = cut_of(of, site);
+    Bin &bin = cut.bin ? *cut.bin : of->bins[of->uncut];
     for (;;) {
-        while (!of->dead.empty() && finished(c, of->dead.front())) {
-            of->ready.push_back(of->dead.front());
-            of->dead.pop_front();
+        while (!bin.dead.empty() && finished(c, bin.dead.front())) {
+            bin.ready.push_back(bin.dead.front());
+            bin.dead.pop_front();
         }
-        const auto waiting = static_cast<int64_t>(of->dead.size());
-        if (!of->ready.empty() || waiting < kAheadRoots || waiting * of->bytes < kAheadBytes || c.failed() || !c.in_flight()) break;
+        const auto waiting = static_cast<int64_t>(bin.dead.size());
+        if (!bin.ready.empty() || waiting < kAheadRoots || waiting * of->bytes < kAheadBytes || c.failed() || !c.in_flight()) break;
         if (!c.drain(c.in_flight() / 2)) return nullptr;
     }
     ArrayRoot *a;
-    if (of->ready.empty()) {
+    if (bin.ready.empty()) {
         a = make_array_root(of);
         if (!a) return nullptr;
+        if (!of->uncut) of->uncut = a->root->structure();
+        apply_cut(a->root, cut);
     } else {
-        a = of->ready.back();  // most likely still in a cache
-        of->ready.pop_back();
+        a = bin.ready.back();  // most likely still in a cache
+        bin.ready.pop_back();
         g_stats.pooled_bytes -= of->bytes;
         ++g_stats.reused;
         a->root->logical_id = runtime::next_id();
@@ -155,7 +152,6 @@ ArrayRoot *take_root(Context &c, RootClass *of, uint32_t site) {
     }
     a->root->refs = 1;
     a->site = site;
-    apply_cut(a);
     return a;
 }
 
@@ -163,11 +159,13 @@ PoolStats pool_stats() { return g_stats; }
 
 void empty_pool() {
     for (RootClass *of : pooled_classes()) {
-        for (ArrayRoot *a : of->dead) destroy(a);
-        for (ArrayRoot *a : of->ready) destroy(a);
-        g_stats.pooled_bytes -= static_cast<int64_t>(of->dead.size() + of->ready.size()) * of->bytes;
-        of->dead.clear();
-        of->ready.clear();
+        for (auto &[structure, bin] : of->bins) {
+            for (ArrayRoot *a : bin.dead) destroy(a);
+            for (ArrayRoot *a : bin.ready) destroy(a);
+            g_stats.pooled_bytes -= static_cast<int64_t>(bin.dead.size() + bin.ready.size()) * of->bytes;
+            bin.dead.clear();
+            bin.ready.clear();
+        }
     }
     pooled_classes().clear();
 }

@@ -64,10 +64,13 @@ struct Layout {  // one operand seen with the shape of the result
 void broadcast_error(const char *what, const Operand *in, int n, const Geometry *out) {
     std::string text = what;
     auto add = [&](const Geometry *g) {
-        text += " (";
-        for (int a = 0; a < g->ndim; ++a) text += (a ? "," : "") + std::to_string(g->shape[a]);
-        if (g->ndim == 1) text += ",";
-        text += ")";
+        std::string list;
+        for (int a = 0; a < g->ndim; ++a) {
+            if (a) list += ',';
+            list += std::to_string(g->shape[a]);
+        }
+        if (g->ndim == 1) list += ',';
+        text.append(" (").append(list).append(")");
     };
     for (int k = 0; k < n; ++k)
         if (in[k].geom) add(in[k].geom);

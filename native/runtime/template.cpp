@@ -16,10 +16,11 @@ class Recorder {
         : ops_(ops), refresh_(refresh), context_(context), made_(std::make_shared<Template>()) {}
 
     std::shared_ptr<Template> run() {
-        for (const LoggedOp *op : ops_) {
-            if (op->separator) return nullptr;
-            for (int64_t i = 0; i < op->points * op->plan->n_args; ++i) refresh_(context_, op->nodes()[i]);
-        }
+        for (int pass = 0; pass < 2; ++pass)  // a node of a pooled root's earlier use may cut atoms of others
+            for (const LoggedOp *op : ops_) {
+                if (op->separator) return nullptr;
+                for (int64_t i = 0; i < op->points * op->plan->n_args; ++i) refresh_(context_, op->nodes()[i]);
+            }
         for (const LoggedOp *op : ops_) record(*op);
         finish();
         return made_;
