@@ -83,12 +83,12 @@ struct Interned {
     uint32_t next = 1;
 };
 
-uint32_t layout_of_type(int type) {
+uint32_t layout_of_type(int dimensions, int type) {
     runtime::Field f;
     f.name = "value";
     f.type_num = type;
     f.item_bytes = f.point_bytes = item_size(type);
-    return runtime::layout_of({f});
+    return runtime::layout_of(dimensions, {f});
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ RootClass *root_class(int type, std::span<const int64_t> shape) {
     c->type = type;
     c->item = item_size(type);
     c->descr = reinterpret_cast<PyObject *>(PyArray_DescrFromType(type));
-    c->layout = layout_of_type(type);
+    c->layout = layout_of_type(static_cast<int>(shape.size()), type);
     c->bounds.dim = static_cast<int>(shape.size());
     int64_t step = c->item;
     for (int d = 0; d < runtime::kMaxDim; ++d) {

@@ -15,6 +15,7 @@
 #include <map>
 
 #include "bind.hpp"
+#include "body.hpp"
 #include "memory.hpp"
 #include "process_body.hpp"
 #include "pytypes.hpp"
@@ -103,7 +104,7 @@ nb::object make_region(const Ints &shape, std::optional<PySpace> space,
         f.data = data + offset;
         offset += (static_cast<size_t>(f.point_bytes * points) + 63) / 64 * 64;
     }
-    uint32_t layout = layout_of(made);
+    uint32_t layout = layout_of(bounds.dim, made);
     Space points_of = space ? Space(*space) : IndexSpace::rect(bounds, bounds);
     Root *root = make_root(bounds, std::move(points_of), std::move(made)).release();
     root->memory.data = data;
@@ -222,6 +223,9 @@ nb::object make_task(nb::object info) {
                 p.declared.push_back({fields, static_cast<Privilege>(privilege), op});
             }
             def->region_params.push_back(index);
+            nb::object parameter = info.attr("parameters")[index];
+            if (nb::object dtype = parameter.attr("dtype"); !dtype.is_none()) p.type_num = nb::cast<int>(dtype.attr("num"));
+            if (nb::object ndim = parameter.attr("ndim"); !ndim.is_none()) p.ndim = nb::cast<int>(ndim);
         }
         def->params.push_back(std::move(p));
         def->resolved.push_back(std::make_unique<ResolvedTable>());
@@ -382,7 +386,7 @@ TraceOptions trace_options(const nb::dict &d) {
 }
 
 void start(int workers, int lanes, bool serial, bool check, bool record_edges, bool profile, int64_t window,
-           uint64_t chaos, int64_t reduce_limit, nb::dict trace) {
+           uint64_t chaos, int64_t reduce_limit, int64_t memory_limit, nb::dict trace) {
     if (current()) throw std::runtime_error("a context is running");
     Options o;
     o.workers = workers;
@@ -394,6 +398,7 @@ void start(int workers, int lanes, bool serial, bool check, bool record_edges, b
     o.window = window;
     o.chaos = chaos;
     o.reduce_limit = reduce_limit;
+    o.memory_limit = memory_limit;
     set_current(new Context(o, trace_options(trace)));
 }
 
@@ -514,6 +519,35 @@ nb::list task_table() {
     return rows;
 }
 
+// The newest executions: (seq, kind, task or None, point, launch site or None).
+nb::list node_log(size_t last) {
+    nb::list rows;
+    Context *c = current();
+    if (!c) return rows;
+    size_t n = c->node_log.size();
+    for (size_t i = n > last ? n - last : 0; i < n; ++i) {
+        const NodeEvent &e = c->node_log[i];
+        nb::object task = nb::none(), site = nb::none();
+        if (e.task) task = nb::cast(task_registry()[e.task - 1]->name);
+        if (const Site &s = c->site(e.site); s.code)
+            site = nb::make_tuple(nb::borrow(reinterpret_cast<PyObject *>(s.code)), s.lasti);
+        rows.append(nb::make_tuple(e.seq, static_cast<int>(e.kind), task, e.point, site));
+    }
+    return rows;
+}
+
+// (id, region, bytes of its memory) of the roots that the program still has, in order of creation.
+nb::list live_root_list() {
+    std::vector<Root *> roots;
+    for (Root *root : live_roots())
+        if (root->refs > 0 && !root->death) roots.push_back(root);
+    std::sort(roots.begin(), roots.end(), [](const Root *a, const Root *b) { return a->id < b->id; });
+    nb::list rows;
+    for (Root *root : roots)
+        rows.append(nb::make_tuple(root->id, steal(region_object(root->region)), root->attached ? 0 : root->memory.bytes));
+    return rows;
+}
+
 nb::list timeline() {
     nb::list rows;
     if (Context *c = current())
@@ -571,6 +605,7 @@ void register_front_end(nb::dict d) {
     types().first_launch = keep("first_launch");
     types().compile = keep("compile");
     types().on_launch = keep("on_launch");
+    types().make_room = keep("make_room");
     types().inner = keep("inner");
     python_types().sparse_field = keep("SparseField");
     python_types().fields_view = keep("fields_view");
@@ -621,7 +656,7 @@ BURNISH_BIND(runtime) {
     m.def("unpack", &unpack);
     m.def("index_of", &index_of);
     m.def("start", &start, "workers"_a, "lanes"_a, "serial"_a, "check"_a, "record_edges"_a, "profile"_a, "window"_a,
-          "chaos"_a, "reduce_limit"_a, "trace"_a);
+          "chaos"_a, "reduce_limit"_a, "memory_limit"_a, "trace"_a);
     m.def("stop", &stop);
     m.def("use_processes", &use_processes);
     m.def("set_journal", [](nb::object journal) {
@@ -655,6 +690,13 @@ BURNISH_BIND(runtime) {
     m.def("whereabouts", &whereabouts, "array"_a);
     m.def("lend", &lend, "copy"_a, "original"_a);
     m.def("running_task", &running_task);
+    m.def("node_log", &node_log, "last"_a);
+    m.def("live_roots", &live_root_list);
+    m.def("memory_used", &memory_used);
+    m.def("memory_limit", [] { return current() ? current()->options().memory_limit : 0; });
+    m.def("fold_all", [] {
+        if (Context *c = current(); c && !c->fold_all()) throw nb::python_error();
+    });
     m.def("settle", &settle);
     m.def("add_reduction", &add_reduction);
     m.def("find_reduction", &find_reduction);

@@ -22,12 +22,31 @@ std::byte *ReduceBuffer::field(int f) const {
     return data + offset;
 }
 
+void ReduceBuffer::promise() {
+    const auto &fields = node->root->fields;
+    bytes = 0;
+    for (size_t f = 0; f < fields.size(); ++f)
+        if (mask >> f & 1) bytes += static_cast<size_t>(node->space->volume() * fields[f].point_bytes);
+    promised_bytes.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+}
+
+bool ReduceBuffer::allocate() {
+    if (data) return true;  // its task is run again
+    try {
+        data = take_memory(bytes);
+    } catch (const std::exception &) {
+        return false;
+    }
+    promised_bytes.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+    reduce_bytes.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+    return true;
+}
+
 void drop_buffer(ReduceBuffer *buffer) {
     if (buffer->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    if (buffer->data) {
-        reduce_bytes.fetch_sub(static_cast<int64_t>(buffer->bytes), std::memory_order_relaxed);
-        give_memory(buffer->data);
-    }
+    auto &counter = buffer->data ? reduce_bytes : promised_bytes;
+    counter.fetch_sub(static_cast<int64_t>(buffer->bytes), std::memory_order_relaxed);
+    if (buffer->data) give_memory(buffer->data);
     delete buffer;
 }
 
@@ -65,14 +84,7 @@ bool prepare_buffers(TaskRecord *t) {
         ReduceBuffer *buffer = *b;
         const auto &fields = buffer->node->root->fields;
         int64_t n = buffer->node->space->volume();
-        size_t bytes = 0;
-        for (size_t f = 0; f < fields.size(); ++f)
-            if (buffer->mask >> f & 1) bytes += static_cast<size_t>(n * fields[f].point_bytes);
-        buffer->bytes = bytes;
-        if (!buffer->data) {  // else: its task is run again
-            buffer->data = take_memory(bytes);
-            reduce_bytes.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
-        }
+        if (!buffer->allocate()) return false;
         const ReduceOp &op = reduce_ops()[buffer->op];
         for (size_t f = 0; f < fields.size(); ++f)
             if (buffer->mask >> f & 1) {

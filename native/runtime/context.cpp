@@ -3,6 +3,8 @@
 #include <chrono>
 #include <unordered_set>
 
+#include "memory.hpp"
+
 namespace burnish::runtime {
 
 namespace {
@@ -102,6 +104,7 @@ ReduceBuffer **make_buffers(const OpPlan &plan, RegionNode *const *nodes) {
             b->mask = q.mask;
             b->op = q.op;
             b->arg = q.arg;
+            b->promise();
             buffers[k++] = b;
         }
     buffers[k] = nullptr;
@@ -182,7 +185,18 @@ TaskRecord *Context::begin(Launch *launch) {
     return t;
 }
 
+int64_t memory_used() {
+    int64_t taken = region_arena ? static_cast<int64_t>(region_arena->stats().used) : 0;
+    return taken + promised_bytes.load(std::memory_order_relaxed);
+}
+
+void Context::log_node(const TaskRecord *t) {
+    const Launch *l = t->launch;
+    node_log.push_back({t->seq, l && l->task ? l->task->id : 0, t->point, l ? l->site : 0, t->kind});
+}
+
 void Context::issue(TaskRecord *t) {
+    if (options_.record_edges) log_node(t);
     ++launched_;
     ++counters.tasks;
     int32_t delta = static_cast<int32_t>(t->n_edges) - kPendingBias;
@@ -193,6 +207,7 @@ void Context::issue(TaskRecord *t) {
 }
 
 void Context::issue_static(TaskRecord *t, std::atomic<int32_t> &counter) {
+    if (options_.record_edges) log_node(t);
     ++launched_;
     ++counters.tasks;
     // Pending: the dynamic edges, and one for all static ones together.
@@ -404,6 +419,7 @@ bool Context::wait_host(TaskRecord *t) {
 }
 
 void Context::close_host(TaskRecord *t) {
+    if (options_.record_edges) log_node(t);
     ++launched_;
     scheduler_->complete(t, 0, t->poisoned.load() ? RecordState::Failed : RecordState::Done);
 }
@@ -471,13 +487,17 @@ void Context::sweep_roots() {
     }
 }
 
-// Folds what is still open and forgets all users: regions outlive the context, records do not.
-bool Context::settle() {
+bool Context::fold_all() {
     if (!wait_all()) return false;
     for (Root *root : live_roots())
         if (root->reduced && !root->death)
             for (const auto &atom : std::vector<AtomRef>(root->atoms)) fold_atom(root, atom, root->full_mask);
-    if (!wait_all()) return false;
+    return wait_all();
+}
+
+// Folds what is still open and forgets all users: regions outlive the context, records do not.
+bool Context::settle() {
+    if (!fold_all()) return false;
     bury_failures();
     return true;
 }

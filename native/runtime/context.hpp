@@ -32,6 +32,7 @@ struct Options {
     int64_t window = 16384;
     uint64_t chaos = 0;
     int64_t reduce_limit = int64_t{256} << 20;
+    int64_t memory_limit = 0;   // bytes in regions and reduction buffers; 0: no limit
 };
 
 struct Site {
@@ -61,6 +62,14 @@ struct InnerFrame {
     uint32_t newest_id;  // regions with greater ids were made inside
 };
 
+struct NodeEvent {
+    uint64_t seq;
+    uint32_t task;  // id, 0 for internal work
+    int32_t point;
+    uint32_t site;
+    RecordKind kind;
+};
+
 struct TimelineEvent {
     uint64_t seq;
     uint32_t task;
@@ -77,6 +86,9 @@ struct Counters {
 
 // Bytes in reduction buffers that are not folded yet.
 inline std::atomic<int64_t> reduce_bytes{0};
+// Bytes that reduction buffers of launched tasks will take when the bodies start.
+inline std::atomic<int64_t> promised_bytes{0};
+int64_t memory_used();  // bytes in regions and reduction buffers, promised ones included
 
 struct FoldWork;
 class ProcessBackend;
@@ -144,6 +156,7 @@ class Context final : public Runner {
     void retire_root(Root *root);  // frees it once its users have finished
     void sweep_roots();
     bool settle();
+    bool fold_all();  // closes all open reductions and waits
     void delete_roots();
     void bury_failures();
     void release_launch(Launch *launch);  // any thread
@@ -154,7 +167,7 @@ class Context final : public Runner {
     const Options &options() const { return options_; }
     Counters counters;
     std::vector<std::pair<uint64_t, uint64_t>> edge_log;
-    std::vector<std::pair<uint64_t, std::string>> node_log;
+    std::vector<NodeEvent> node_log;                 // with record_edges
     std::vector<std::vector<TimelineEvent>> timeline;  // per worker
     std::thread::id thread() const { return thread_; }
     uint64_t last_seq() const { return seq_; }
@@ -185,6 +198,7 @@ class Context final : public Runner {
     void poison(TaskRecord *t, Failure *failure) override;
     void release_static(TaskRecord *t, int self, Failure *failure) override;
     bool internal_code(PyCodeObject *code);
+    void log_node(const TaskRecord *t);
     void take_back(TaskRecord *t);  // launching thread
 
     Options options_;

@@ -174,9 +174,9 @@ uint64_t Root::structure() {
     return structure_hash;
 }
 
-uint32_t layout_of(const std::vector<Field> &fields) {
+uint32_t layout_of(int dimensions, const std::vector<Field> &fields) {
     static std::map<std::string, uint32_t> known;
-    std::string key;
+    std::string key = std::to_string(dimensions) + "|";
     for (const auto &f : fields) {
         key += f.name + ":" + std::to_string(f.type_num) + "/" + std::to_string(f.item_bytes);
         for (int64_t n : f.inner) key += "," + std::to_string(n);

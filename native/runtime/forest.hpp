@@ -177,7 +177,7 @@ struct Root {
 };
 
 uint32_t next_id();
-uint32_t layout_of(const std::vector<Field> &fields);  // equal field names, types and inner shapes get the same id
+uint32_t layout_of(int dimensions, const std::vector<Field> &fields);  // equal field names, types and inner shapes get the same id
 std::unordered_set<Root *> &live_roots();
 uint32_t last_id();  // the newest one
 std::unique_ptr<Root> make_root(const Rect &bounds, Space space, std::vector<Field> fields);

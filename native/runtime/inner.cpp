@@ -96,12 +96,14 @@ PyObject *run_inner(Context *c, TaskDef *task, const std::vector<Requirement> &r
     return future;
 }
 
-PyObject *map_inner(Context *c, TaskDef *task, const IndexPlan &plan, PyObject *const *args) {
+PyObject *map_inner(Context *c, TaskDef *task, const IndexPlan &plan, PyObject *const *args, bool skip) {
     FutureMapObject *futures = nullptr;
     if (task->returns) {
         futures = reinterpret_cast<FutureMapObject *>(types().future_map->tp_alloc(types().future_map, 0));
         futures->states = new std::vector<FutureState *>(plan.domain_volume);
+        for (size_t i = 0; skip && i < plan.colors.size(); ++i) (*futures->states)[plan.colors[i]] = ready_future(Py_None);
     }
+    if (skip) return futures ? reinterpret_cast<PyObject *>(futures) : Py_NewRef(Py_None);
     ++task->launches;
     // Bodies may make new plans or drop regions, which moves or ends this one.
     std::vector<RegionNode *> nodes = plan.nodes;

@@ -77,6 +77,12 @@ const Resolved *resolve(TaskDef *task, uint16_t param, Root *root) {
             }
             fields.push_back(static_cast<int>(f));
         }
+        bool fits = p.ndim < 0 || p.ndim == root->bounds.dim;
+        for (int f : fields) fits &= p.type_num < 0 || p.type_num == root->fields[f].type_num;
+        if (!fits) {
+            raise("native_type", Py_BuildValue("(OiN)", task->info, param, region_object(root->region)));
+            return nullptr;
+        }
         for (int f : fields) {
             q.mask |= uint64_t{1} << f;
             r.fields.emplace_back(f, d.privilege);
@@ -227,6 +233,23 @@ PyObject *journaled(Context *c, PyObject *returned) {
     return returned;
 }
 
+// Waits until the reduction buffers of a launch fit below the memory limit; false with an exception set.
+bool make_room(Context *c, TaskDef *task, const OpPlan &plan, RegionNode *const *nodes, int64_t points) {
+    if (!c->options().memory_limit || !plan.n_buffers) return true;
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < points; ++i)
+        for (const auto &q : plan.requirements) {
+            const RegionNode *node = nodes[i * plan.n_args + q.arg];
+            if (q.privilege != Privilege::Reduce) continue;
+            for (uint64_t rest = q.mask; rest; rest &= rest - 1)
+                bytes += node->space->volume() * node->root->fields[__builtin_ctzll(rest)].point_bytes;
+        }
+    if (memory_used() + bytes <= c->options().memory_limit) return true;
+    PyObject *done = PyObject_CallFunction(types().make_room, "OL", task->info, static_cast<long long>(bytes));
+    Py_XDECREF(done);
+    return done != nullptr;
+}
+
 PyObject *mismatch_error(Context *c) {
     const Tracer::Mismatch *m = c->tracer().mismatch();
     auto info = [](const TaskDef *t) { return t && t->info ? t->info : Py_None; };
@@ -322,6 +345,7 @@ PyObject *launch_single(TaskObject *self, PyObject *const *args, size_t nargsf, 
         return nullptr;
     if (task->inner) return run_inner(c, task, std::vector(plan->requirements), nodes, args);
     if (task->lazy && !ensure_kernel(c, task, nodes)) return nullptr;
+    if (!make_room(c, task, *plan, nodes, 1)) return nullptr;
     Watch watch(c, task);
     for (size_t i = 0; i < n_regions; ++i) watch.add(nodes[i]->root);
     if (!watch.before()) return nullptr;
@@ -365,18 +389,14 @@ bool compile_all(Context *c, TaskDef *task, IndexPlan &plan) {
 
 // The index launch of an inner task: nothing happens if `when` (may be null) holds a false value.
 PyObject *launch_inner(Context *c, TaskDef *task, const IndexPlan &plan, PyObject *const *params, PyObject *when) {
+    int truth = 1;
     if (when) {
         PyObject *value = PyObject_CallMethod(when, "get", nullptr);
-        int truth = value ? PyObject_IsTrue(value) : -1;
+        truth = value ? PyObject_IsTrue(value) : -1;
         Py_XDECREF(value);
         if (truth < 0) return nullptr;
-        if (!truth) {
-            IndexPlan nothing;
-            nothing.domain_volume = plan.domain_volume;
-            return map_inner(c, task, nothing, params);
-        }
     }
-    return map_inner(c, task, plan, params);
+    return map_inner(c, task, plan, params, !truth);
 }
 
 }  // namespace
@@ -455,6 +475,7 @@ PyObject *launch_map(PyObject *self_object, PyObject *const *args, Py_ssize_t na
             if (!check_bounds(c, task, plan->requirements, &plan->nodes[i * plan->n_args])) return nullptr;
     if (task->inner) return launch_inner(c, task, *plan, params, when_object);
     if (task->lazy && !compile_all(c, task, *plan)) return nullptr;
+    if (!make_room(c, task, *plan, plan->nodes.data(), plan->points)) return nullptr;
     Watch watch(c, task);
     for (Root *root : plan->roots) watch.add(root);
     if (!watch.before()) return nullptr;

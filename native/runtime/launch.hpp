@@ -63,6 +63,8 @@ struct Param {
     ParamKind kind = ParamKind::Value;
     std::vector<DeclaredRequirement> declared;
     char scalar_type = 'O';  // native bodies: 'd' or 'q'
+    int type_num = -1;       // native bodies: NumPy type of all fields and dimensions of the region, if declared
+    int ndim = -1;
 };
 
 struct IndexPlan;
@@ -217,8 +219,10 @@ struct ReduceBuffer {
     int op;
     uint16_t arg;               // which region argument it is for
     std::byte *data = nullptr;  // packed, field after field; allocated when the body starts
-    size_t bytes = 0;
+    size_t bytes = 0;           // what data takes; counted as promised until then
     std::byte *field(int f) const;  // start of field f's packed values
+    void promise();
+    bool allocate();  // false: there is no memory
 };
 
 }  // namespace burnish::runtime

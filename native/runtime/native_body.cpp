@@ -136,13 +136,13 @@ bool gather_scalars(Context &context, TaskRecord *t, std::vector<Scalar> &scalar
             scalars[i] = f->value;
             continue;
         }
-        PyGILState_STATE gil = PyGILState_Ensure();
+        Gil gil;
         PyObject *value = future_value(f);
         bool ok = value && to_scalar(value, type, scalars[i]);
         Py_XDECREF(value);
-        if (!ok) fail_python(context, t);
-        PyGILState_Release(gil);
-        if (!ok) return false;
+        if (ok) continue;
+        fail_python(context, t);
+        return false;
     }
     return true;
 }
@@ -206,11 +206,9 @@ RecordState run_native_body(Context &context, TaskRecord *t) {
     Launch *l = t->launch;
     TaskDef *task = l->task;
     if (!prepare_buffers(t)) {
-        PyGILState_STATE gil = PyGILState_Ensure();
+        Gil gil;
         if (!PyErr_Occurred()) PyErr_NoMemory();
-        fail_python(context, t);
-        PyGILState_Release(gil);
-        return RecordState::Failed;
+        return fail_python(context, t);
     }
     std::vector<Loan> loans;
     Arrays arrays(t, &loans);
@@ -223,11 +221,9 @@ RecordState run_native_body(Context &context, TaskRecord *t) {
     NativeCall call{arrays.data(), scalars, t->point, task->native_user, {}, 0, nullptr, nullptr};
     body_of(task, t->nodes, context.options().check)(&call);
     if (call.status) {
-        PyGILState_STATE gil = PyGILState_Ensure();
+        Gil gil;
         raise_status(task, call);
-        fail_python(context, t);
-        PyGILState_Release(gil);
-        return RecordState::Failed;
+        return fail_python(context, t);
     }
     for (const Loan &loan : loans)
         if (loan.write) scatter_packed(loan.node, loan.field, loan.bytes.get());

@@ -66,6 +66,7 @@ struct TypeRegistry {
     PyObject *dispatch;     // dispatch(name, start_or_end): tracing hook of the front end
     PyObject *compile;      // compile(info, regions, contiguous, check) -> address of a native body
     PyObject *on_launch;    // check mode: on_launch(info, regions, after) around each launch
+    PyObject *make_room;    // make_room(info, bytes): waits for memory or raises
     PyObject *inner;        // inner(info, args, color): runs the body of an inner task
 };
 TypeRegistry &types();
@@ -98,9 +99,6 @@ bool check_host(RegionNode *node, uint64_t mask, bool writes);
 // ---- bodies ----
 // Compiles a lazily compiled task for these arguments; false with an exception set. Launching thread.
 bool ensure_kernel(Context *c, TaskDef *task, RegionNode *const *nodes);
-RecordState run_native_body(Context &context, TaskRecord *t);
-// Check mode: runs the native body of `t` on the data of the given list of arrays. GIL held; null with an exception set.
-PyObject *call_native(TaskRecord *t, PyObject *arrays, PyObject *values);
 
 // ---- inner tasks ----
 // Whether the running inner task may use `node` so; false with an error set. `child`: the launched task, if any.
@@ -108,8 +106,8 @@ bool check_bounds(Context *c, TaskDef *child, RegionNode *node, Privilege privil
 bool check_bounds(Context *c, TaskDef *child, const std::vector<Requirement> &requirements, RegionNode *const *nodes);
 PyObject *run_inner(Context *c, TaskDef *task, const std::vector<Requirement> &requirements, RegionNode *const *nodes,
                     PyObject *const *args);
-PyObject *map_inner(Context *c, TaskDef *task, const IndexPlan &plan, PyObject *const *args);
-PyObject *launch_color(const TaskRecord *t);  // as messages show it; None for a single launch
+// skip: no body runs, futures hold None.
+PyObject *map_inner(Context *c, TaskDef *task, const IndexPlan &plan, PyObject *const *args, bool skip);
 // A row-major color as programs see it: an int, or a tuple in more than one dimension.
 PyObject *color_of(const int64_t *shape, int rank, int64_t color);
 

@@ -33,7 +33,10 @@ def explain(error: BaseException) -> int:
     if isinstance(error, BurnishError):
         # The name of a system's own error says something; that of a base class says nothing.
         label = "error" if type(error).__module__ == errors.__name__ else type(error).__name__
-        return _say(label, str(error), error.exit_code)
+        code = _say(label, str(error), error.exit_code)
+        for note in getattr(error, "__notes__", ()):
+            typer.echo(f"    {printable(note)}", err=True)
+        return code
     if isinstance(error, typer.TyperException):
         return _say("error", _usage(error), EXIT_BAD_INPUT)
     if isinstance(error, OSError) and error.filename is not None and error.errno in _FILE_TROUBLE:

@@ -36,6 +36,9 @@ from burnish.runtime.errors import raise_error
 from burnish.runtime.failure import explain_failure
 from burnish.runtime.future import Future, FutureMap
 from burnish.runtime.inner import run_inner
+from burnish.runtime.introspect import graph, profile
+from burnish.runtime.mapper import Mapper
+from burnish.runtime.memory import make_room_for_launch
 from burnish.runtime.native_body import NativeBodyError, native_task, raise_native_failure
 from burnish.runtime.numba_body import compile_layout
 from burnish.runtime.partition import Partition, block, by_color, by_sets, ghost, image, preimage, restrict
@@ -43,6 +46,7 @@ from burnish.runtime.privilege import Privilege, Read, ReadWrite, Reduce, Write,
 from burnish.runtime.region import IndexSpace, Rect, Region, attach, region
 from burnish.runtime.signature import TaskInfo, bind, pass_by_value
 from burnish.runtime.task import Task, first_launch, task
+from burnish.runtime.verify import EquivalenceError, verify
 
 each = _rt.each
 
@@ -65,15 +69,16 @@ _rt.register_front_end(
         "wrap_body": run_checked,
         "on_launch": on_launch,
         "compile": compile_layout,
+        "make_room": make_room_for_launch,
         "native_failure": raise_native_failure,
         "package_dir": str(_Path(__file__).parent.parent),
     }
 )
 
 __all__ = [
-    "Constant", "Context", "Future", "FutureMap", "IndexSpace", "Partition", "Privilege", "Read", "ReadWrite",
-    "Rect", "Reduce", "Region", "RunReport", "Settings", "SparseField", "Task", "TaskInfo", "Write", "attach", "block",
-    "by_color", "by_sets", "constant", "context", "each", "fence", "gather", "ghost", "image", "preimage",
-    "reduction", "region", "restrict", "scatter", "scatter_add", "start", "stats", "stop", "task", "trace",
-    "traces",
+    "Constant", "Context", "EquivalenceError", "Future", "FutureMap", "IndexSpace", "Mapper", "NativeBodyError",
+    "Partition", "Privilege", "Read", "ReadWrite", "Rect", "Reduce", "Region", "RunReport", "Settings", "SparseField",
+    "Task", "TaskInfo", "Write", "attach", "block", "by_color", "by_sets", "constant", "context", "each", "fence",
+    "gather", "ghost", "graph", "image", "native_task", "preimage", "profile", "reduction", "region", "restrict",
+    "scatter", "scatter_add", "start", "stats", "stop", "task", "trace", "traces", "verify",
 ]  # fmt: skip

@@ -96,10 +96,10 @@ def _placed(field: Any) -> tuple[npt.NDArray[Any], Any]:
     """Values of a field argument and how root positions map to them (index array, or first position of a block)."""
     if isinstance(field, SparseField) and field.index is not None:
         return field.values, field.index
-    remembered = _places.get(id(field))
-    if remembered is not None and remembered[0]() is field:
-        return field, remembered[1]
-    lo = _rt.placement(field)
+    reference, start = _places.get(id(field), (None, 0))
+    if reference is not None and reference() is field:
+        return np.asarray(field), start
+    lo: tuple[int, ...] | None = _rt.placement(field)
     if lo is None:
         raise RuntimeProblem("gather and scatter take the arrays that the task received, not copies or slices of them")
     if len(lo) != 1:

@@ -125,7 +125,8 @@ def run_checked(
     for position, attribute, slot in _slots(info, args, regions):
         if slot.kind == READ:
             copy = _guarded_copy(slot.array)
-            item = SparseField(slot.item.index, copy) if isinstance(slot.item, SparseField) else copy
+            index = getattr(slot.item, "index", None)
+            item = SparseField(index, copy) if index is not None else copy
             _rt.lend(item, slot.item)
             _replace(passed, position, attribute, item)
             reads.append((slot, copy))

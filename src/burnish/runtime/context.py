@@ -19,9 +19,18 @@ from typing import Any, Literal
 from burnish._native import runtime as _rt
 from burnish.core.errors import BurnishError
 from burnish.runtime import races
-from burnish.runtime.errors import ContextThreadError, RuntimeProblem, TraceError, TraceMismatchError, handles, line_of, where
+from burnish.runtime.errors import (
+    ContextThreadError,
+    RuntimeProblem,
+    TraceError,
+    TraceMismatchError,
+    handles,
+    line_of,
+    where,
+)
 from burnish.runtime.executors.native import Arena, new_arena
 from burnish.runtime.lineage import journal
+from burnish.runtime.memory import parse_size
 
 Engine = Literal["local", "ray"]
 ExecutorName = Literal["auto", "serial", "threads", "processes"]
@@ -167,6 +176,8 @@ def _require_possible(settings: Settings) -> int:
         raise RuntimeProblem(f"workers={workers} must be at least 1")
     if settings.window < 64:
         raise RuntimeProblem(f"window={settings.window} must be at least 64")
+    if settings.check and settings.executor == "processes":
+        raise RuntimeProblem("check=True runs all bodies in this process; use executor='threads' or 'serial' with it")
     return workers
 
 
@@ -186,6 +197,7 @@ def _start(settings: Settings) -> Context:
         settings.window,
         settings.chaos,
         settings.reduce_limit,
+        parse_size(settings.memory_limit) if settings.memory_limit is not None else 0,
         _trace_options(settings.trace),
     )
     _settings, _owner = settings, threading.current_thread().name
@@ -280,6 +292,11 @@ def set_observer(observe: Callable[[], None] | None) -> None:
     _observer = observe
 
 
+def current_settings() -> Settings:
+    """Settings of the running context, or of the next implicit start."""
+    return _settings or _defaults
+
+
 def context() -> Context:
     """The running context (started with defaults if there is none)."""
     if not _rt.running():
@@ -345,7 +362,9 @@ def _op_text(info: Any, site: tuple[CodeType, int] | None) -> str:
 
 
 @handles("trace_mismatch")
-def _trace_mismatch(name: str, op: int, recorded: Any, recorded_site: Any, found: Any, found_site: Any) -> TraceMismatchError:
+def _trace_mismatch(
+    name: str, op: int, recorded: Any, recorded_site: Any, found: Any, found_site: Any
+) -> TraceMismatchError:
     return TraceMismatchError(
         f"trace '{name}', op {op}: recorded {_op_text(recorded, recorded_site)}, now {_op_text(found, found_site)}; "
         "remove the bracket (automatic tracing handles varying sequences) or use another name"

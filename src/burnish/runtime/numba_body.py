@@ -86,7 +86,7 @@ def scalar_types(fn: FunctionType, parameters: tuple[Parameter, ...]) -> tuple[i
     result = annotations_of(fn).get("return")
     if result not in (None, type(None), *SCALARS):
         raise TaskSignatureError(f"numba task '{fn.__name__}' returns {result!r}; it can return float, int or nothing")
-    return 0, 0, letters, SCALARS[result] if result in SCALARS else ""
+    return 0, 0, letters, SCALARS.get(result, "")  # type: ignore[arg-type]
 
 
 def compile_layout(info: TaskInfo, regions: tuple[Region, ...], contiguous: tuple[bool, ...], check: bool) -> int:

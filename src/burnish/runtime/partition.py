@@ -173,7 +173,9 @@ def by_color(r: Region, colors: str | npt.ArrayLike, count: int | None = None) -
     largest = int(flat.max()) if flat.size else -1
     n = largest + 1 if count is None else count
     for at in np.flatnonzero((flat < -1) | (flat >= n))[:1]:
-        raise PartitionError(f"by_color: color {flat[at]} of point {at} is outside 0..{n - 1}; -1 means 'in no subregion'")
+        raise PartitionError(
+            f"by_color: color {flat[at]} of point {at} is outside 0..{n - 1}; -1 means 'in no subregion'"
+        )
     return _add(r, [n], _ispace.by_color(r.ispace, flat, n))
 
 

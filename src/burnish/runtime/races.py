@@ -47,7 +47,8 @@ _watched: dict[Any, Watched] = {}  # by root id, or by task and name
 
 
 def _digest(array: npt.NDArray[Any]) -> bytes:
-    return hashlib.blake2b(memoryview(np.ascontiguousarray(array)).cast("B"), digest_size=16).digest() if array.size else b""
+    flat: Any = np.ascontiguousarray(array).view(np.uint8)
+    return hashlib.blake2b(flat, digest_size=16).digest() if array.size else b""
 
 
 def _text(site: Site | None, otherwise: str) -> str:

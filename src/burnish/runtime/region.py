@@ -16,6 +16,7 @@ from burnish._native import runtime as _rt
 from burnish.runtime import races
 from burnish.runtime.errors import HostAccessError, RuntimeProblem, handles
 from burnish.runtime.lineage import journal
+from burnish.runtime.memory import make_room_for_region
 from burnish.runtime.naming import name_of, origin_here
 
 if TYPE_CHECKING:
@@ -291,9 +292,10 @@ def region(
     space = None
     if whole is not None and whole.points is not None:
         space = _ispace.points([0] * len(extents), extents, np.ascontiguousarray(whole.points, dtype=np.int64))
-    result: Region = _rt.make_region(
-        extents, space, [(f.name, f.dtype, list(f.inner)) for f in made], None, origin_here(name)
-    )
+    origin = origin_here(name)
+    points = math.prod(extents)
+    make_room_for_region(origin, sum(points * math.prod(f.inner) * f.dtype.itemsize for f in made))
+    result: Region = _rt.make_region(extents, space, [(f.name, f.dtype, list(f.inner)) for f in made], None, origin)
     log = journal.current()
     if log is not None:
         log.region(result)

@@ -62,12 +62,14 @@ def fill(array: npt.NDArray[Any], mark: int) -> bool:
 def unwritten(array: npt.NDArray[Any], mark: int) -> npt.NDArray[np.bool_]:
     """Where an array still holds what :func:`fill` put there, untouched; bool of the array's shape."""
     kind, what = _layout(array.dtype)
+    found: npt.NDArray[np.bool_]
     if kind == "integer":
         words = array.view(f"u{array.dtype.itemsize}")
-        return np.equal(words, words.dtype.type(what | mark))
+        found = words == words.dtype.type(what | mark)
+        return found
     _, shift, exponent = _FLOATS[what]
-    found = np.equal(_words(array), np.array(exponent | (_TAG | mark) << shift, f"u{what}"))
-    return np.any(found, axis=-1) if array.dtype.kind == "c" else found
+    found = _words(array) == np.array(exponent | (_TAG | mark) << shift, f"u{what}")
+    return np.asarray(found.any(axis=-1)) if array.dtype.kind == "c" else found
 
 
 def marks(array: npt.NDArray[Any], *, quiet_only: bool) -> npt.NDArray[np.uint8]:

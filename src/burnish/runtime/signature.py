@@ -250,6 +250,17 @@ def _field_twice(info: TaskInfo, index: int) -> TaskSignatureError:
     )
 
 
+@handles("native_type")
+def _native_type(info: TaskInfo, index: int, region: Region) -> TaskSignatureError:
+    parameter = info.parameters[index]
+    needs = str(parameter.dtype) + (f" in {parameter.ndim} dimensions" if parameter.ndim is not None else "")
+    have = ", ".join(f"{f.name}: {f.dtype}" for f in region.fields)
+    return TaskSignatureError(
+        f"parameter '{parameter.name}' of task '{info.declaration}' needs {needs}, got '{region.name}' "
+        f"with {have} in {len(region.shape)} dimension{'s' if len(region.shape) != 1 else ''}"
+    )
+
+
 @handles("domain")
 def _domain(value: Any) -> TaskSignatureError:
     return TaskSignatureError(

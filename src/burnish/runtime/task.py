@@ -8,7 +8,9 @@ from typing import Any, Literal, overload
 
 from burnish._native import runtime as _rt
 from burnish.runtime.capture import check_captured, check_closure
+from burnish.runtime.context import current_settings
 from burnish.runtime.errors import TaskSignatureError
+from burnish.runtime.mapper import priority_of
 from burnish.runtime.numba_body import scalar_types
 from burnish.runtime.signature import TaskInfo, annotations_of, code_hash, parameters_of
 
@@ -99,4 +101,4 @@ def first_launch(info: TaskInfo) -> int:
     """Called at a task's first launch in a context: checks what the body captures; returns the priority."""
     if isinstance(info.fn, FunctionType):
         check_captured(info.fn)
-    return info.priority
+    return priority_of(current_settings().mapper, info)
