@@ -208,6 +208,47 @@ def test_forked_child_does_not_end_the_pool(pool):
     assert pool.call(0, abs, -5) == 5
 
 
+MAIN_PROGRAM = """
+import dataclasses, os
+from burnish.runtime.executors import Pool
+print("main runs in", os.getpid())
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    x: float
+    def moved(self, by):
+        return Point(self.x + by)
+
+class Off(Exception):
+    pass
+
+SHIFT = 2.5
+
+def move(p):
+    if p.x > 100:
+        raise Off("too far")
+    return p.moved(SHIFT)
+
+with Pool(1) as pool:
+    back = pool.call(0, move, Point(1.0))
+    assert back == Point(3.5) and type(back) is Point
+    try:
+        pool.call(0, move, Point(101.0))
+    except Off as error:
+        assert f'File "{__file__}", line 19' in str(error.__cause__), error.__cause__
+        print("caught", error)
+"""
+
+
+def test_what_the_main_program_defines_travels_by_value(tmp_path):
+    """There is no ``if __name__ == "__main__"`` guard: workers do not import the program."""
+    program = tmp_path / "prog.py"
+    program.write_text(MAIN_PROGRAM)
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120)
+    assert done.stderr == ""
+    assert done.stdout.count("main runs in") == 1 and done.stdout.endswith("caught too far\n")
+
+
 DRIVER = """
 import os, signal, sys, time
 from burnish.runtime.executors import Pool
