@@ -1,5 +1,6 @@
 #include "convert.hpp"
 
+#include <algorithm>
 #include <array>
 #include <complex>
 #include <cstring>
@@ -99,6 +100,10 @@ CastFunction find_cast(int from, int to) {
     return a == b ? nullptr : kCasts[a][b];
 }
 
+bool supported_type(int type) {
+    return type <= NPY_ULONGLONG || type == NPY_FLOAT || type == NPY_DOUBLE || type == NPY_CFLOAT || type == NPY_CDOUBLE;
+}
+
 int64_t item_size(int type) {
     static constexpr int64_t sizes[kTypes] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 8, 16};
     return sizes[position(type)];
@@ -107,6 +112,15 @@ int64_t item_size(int type) {
 void move(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n, int64_t size) {
     if (to_stride == size && from_stride == size) {
         std::memcpy(to, from, n * size);
+        return;
+    }
+    if (from_stride == 0 && to_stride == size && n > 1) {  // a fill
+        move(to, size, from, 0, 1, size);
+        for (int64_t done = 1; done < n;) {
+            const int64_t more = std::min(done, n - done);
+            std::memcpy(to + done * size, to, static_cast<size_t>(more * size));
+            done += more;
+        }
         return;
     }
     switch (size) {

@@ -13,6 +13,7 @@ using CastFunction = void (*)(char *to, int64_t to_stride, const char *from, int
 // By NumPy type numbers; null if the two types are the same. Throws std::invalid_argument for other kinds of type.
 CastFunction find_cast(int from, int to);
 
+bool supported_type(int type);
 int64_t item_size(int type);
 
 // n elements of `size` bytes, unchanged.

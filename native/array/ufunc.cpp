@@ -150,6 +150,8 @@ bool find_work(const Operation &op, const Operand *in, int n, int out_type, Elem
     if (op.ufunc) {
         if (!resolve_types(op, in, n, types)) return false;
         auto loop = find_loop(op.ufunc, {types, static_cast<size_t>(n + 1)});
+        for (int k = 0; k <= n; ++k)
+            if (!supported_type(types[k])) loop.reset();
         if (!loop) {
             PyErr_Format(PyExc_NotImplementedError, "bn.%s is not available for these types", op.name.c_str());
             return false;
@@ -322,7 +324,7 @@ int Inputs::add(PyObject *o) {
         if (!descr) return -1;
         const int type = descr->type_num;
         Py_DECREF(descr);
-        if (!PyTypeNum_ISNUMBER(type) && !PyTypeNum_ISBOOL(type)) return 0;
+        if (!supported_type(type)) return 0;
         x.kind = scalar_kind(kTyped, type);
     } else if (PyArray_Check(o) || PyList_Check(o) || PyTuple_Check(o)) {
         PyObject *made = PyObject_CallOneArg(array_types().from_numpy, o);

@@ -86,6 +86,9 @@ class Recorder:
         except (TypeError, ValueError, OverflowError):
             self.arrays = before
             return
+        if any(np.asarray(x).dtype.kind == "f" and np.asarray(x).dtype.itemsize not in (4, 8) for x in self.arrays):
+            self.arrays = before  # float16 is not available
+            return
         if any(isinstance(x, np.ndarray) and x.size > 5000 for x in self.arrays):
             self.arrays = before
             return
