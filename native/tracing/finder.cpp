@@ -1,17 +1,12 @@
 #include "tracing/finder.hpp"
 
-#include <ctime>
 #include <deque>
+
+#include "tracing/clock.hpp"
 
 namespace burnish::tracing {
 
 namespace {
-
-double processor_time() {  // of this thread
-    timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 class SynchronousFinder final : public Finder {
 public:

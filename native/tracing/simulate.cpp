@@ -104,7 +104,7 @@ Simulation simulate(const Stream &stream, Config config) {
     config.deterministic = true;
     Recognizer recognizer(config);
     const size_t n = stream.size();
-    if (config.mode == Mode::eager && config.algorithm == Algorithm::burnish) {
+    if (config.mode == Mode::eager && config.algorithm != Algorithm::apophenia) {
         EagerLedger ledger(result, n);
         for (size_t i = 0; i < n; ++i) ledger.record(launch(stream, i, recognizer), i, recognizer);
         recognizer.finish();

@@ -133,14 +133,19 @@ std::vector<int32_t> common_prefixes(std::span<const int32_t> text, std::span<co
     return lcp;
 }
 
-int32_t rank_tokens(std::span<const uint64_t> tokens, std::vector<int32_t> &ranks) {
+namespace {
+
+uint64_t hash_of(uint64_t token) { return token * 0x9E3779B97F4A7C15ull; }
+
+template <class T>
+int32_t rank(std::span<const T> tokens, std::vector<int32_t> &ranks) {
     ranks.resize(tokens.size());
     // Distinct values are few in programs that repeat: hash them, sort only the distinct ones.
     size_t capacity = 64;
     std::vector<int32_t> table(capacity, kEmpty);
-    std::vector<uint64_t> distinct;
-    const auto slot_of = [&](uint64_t token) {
-        size_t h = (token * 0x9E3779B97F4A7C15ull) >> (64 - std::countr_zero(capacity));
+    std::vector<T> distinct;
+    const auto slot_of = [&](const T &token) {
+        size_t h = hash_of(token) >> (64 - std::countr_zero(capacity));
         while (table[h] != kEmpty && distinct[table[h]] != token) h = (h + 1) & (capacity - 1);
         return h;
     };
@@ -165,5 +170,10 @@ int32_t rank_tokens(std::span<const uint64_t> tokens, std::vector<int32_t> &rank
     for (int32_t &r : ranks) r = rank[r];
     return static_cast<int32_t>(distinct.size());
 }
+
+}  // namespace
+
+int32_t rank_tokens(std::span<const Token> tokens, std::vector<int32_t> &ranks) { return rank(tokens, ranks); }
+int32_t rank_tokens(std::span<const uint64_t> tokens, std::vector<int32_t> &ranks) { return rank(tokens, ranks); }
 
 }  // namespace burnish::tracing

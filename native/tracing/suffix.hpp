@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "tracing/token.hpp"
+
 namespace burnish::tracing {
 
 // Suffix array of `text`, whose values lie in [0, alphabet). Induced sorting (SA-IS; Nong, Zhang, Chan 2009): O(n)
@@ -16,6 +18,7 @@ std::vector<int32_t> common_prefixes(std::span<const int32_t> text, std::span<co
 
 // Replaces each value by its rank among the distinct values of `tokens` (order preserving); returns the number of
 // distinct values. Suffix arrays of the ranks and of the values are equal.
+int32_t rank_tokens(std::span<const Token> tokens, std::vector<int32_t> &ranks);
 int32_t rank_tokens(std::span<const uint64_t> tokens, std::vector<int32_t> &ranks);
 
 }  // namespace burnish::tracing
