@@ -184,9 +184,7 @@ def graphs(draw: st.DrawFn, most: int = 64) -> Graph:
 @settings(deadline=None, max_examples=150)
 @given(graphs())
 def test_dependences_and_reverse_dependences_mirror_each_other(graph: Graph) -> None:
-    forward = {
-        (t, p, q) for t in range(graph.steps) for p in graph.points(t) for q in graph.inputs(t, p)
-    }
+    forward = {(t, p, q) for t in range(graph.steps) for p in graph.points(t) for q in graph.inputs(t, p)}
     backward = {
         (t + 1, p, q)
         for t in range(graph.steps)
@@ -216,7 +214,9 @@ def test_plan_lists_every_task_after_its_inputs(some: list[Graph]) -> None:
         assert [plan.tasks[j] for j in plan.inputs[i]] == [(g, t - 1, q) for q in some[g].inputs(t, p)]
         assert all(j < i for j in plan.inputs[i])
     for g, graph in enumerate(some):
-        assert [plan.tasks[i] for i in plan.final[g]] == [(g, graph.steps - 1, p) for p in graph.points(graph.steps - 1)]
+        assert [plan.tasks[i] for i in plan.final[g]] == [
+            (g, graph.steps - 1, p) for p in graph.points(graph.steps - 1)
+        ]
     assert [i for step in plan.steps for i in step] == list(range(len(plan)))
 
 

@@ -35,7 +35,9 @@ def no_children() -> Iterator[None]:
     yield
     left = [child for child in psutil.Process().children(recursive=True) if child.pid not in before]
     _, alive = psutil.wait_procs(left, timeout=10)
-    names = [process.name() for process in alive if process.is_running() and "resource_tracker" not in str(process.cmdline())]
+    names = [
+        process.name() for process in alive if process.is_running() and "resource_tracker" not in str(process.cmdline())
+    ]
     assert not names
 
 
@@ -101,7 +103,7 @@ def test_every_dropped_edge_is_caught(data: st.DataObject) -> None:
     type_ = data.draw(st.sampled_from([t for t in TYPES if t != "trivial"]))
     graph = Graph(6, 6, type_, radix=3, period=2, fraction=0.5)
     edge = data.draw(st.integers(0, graph.counts().dependencies - 1))
-    with session(Broken(edge), 1) as opened, pytest.raises(ValidationError, match="expected .* got"):
+    with session(Broken(edge), 1) as opened, pytest.raises(ValidationError, match=r"expected .* got"):
         opened.run([graph], Kernel())
     with session(Broken(graph.counts().dependencies), 1) as opened:  # no such edge: nothing is dropped
         opened.run([graph], Kernel())
@@ -126,7 +128,11 @@ class Forgetful(Serial):
 
 @pytest.mark.parametrize(
     ("mistake", "message"),
-    [("twice", "executed 13 tasks, the graphs have 12"), ("zeros", "wrong final output of point 0"), ("fewer", "3 final")],
+    [
+        ("twice", "executed 13 tasks, the graphs have 12"),
+        ("zeros", "wrong final output of point 0"),
+        ("fewer", "3 final"),
+    ],
 )
 def test_other_mistakes_are_caught(mistake: str, message: str) -> None:
     with session(Forgetful(mistake), 1) as opened, pytest.raises(ValidationError, match=message):

@@ -13,8 +13,12 @@ from burnish.core.budget import Budget
 from burnish.core.io import write_atomic
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from burnish.taskbench.graph import Graph
     from burnish.taskbench.kernel import Kernel
+    from burnish.taskbench.metg import Absent
+    from burnish.taskbench.records import Measurement, MetgResult
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -236,13 +240,13 @@ def _absent_line(absent: Any) -> str:
     return json.dumps({"system": absent.system, "reason": absent.reason})
 
 
-def _exit_code(results: Any) -> int:
-    """4 if nothing could be measured because systems are not here; 3 if the budget gave no figure at all."""
-    from burnish.core.errors import EXIT_BUDGET, EXIT_ENVIRONMENT, EXIT_OK
+def _exit_code(results: Sequence[Measurement | MetgResult | Absent]) -> int:
+    """4 if no system is here, 3 if the budget gave no figure at all."""
+    from burnish.core.errors import EXIT_BUDGET, EXIT_OK
     from burnish.taskbench.metg import Absent
 
-    measured = [result for result in results if not isinstance(result, Absent)]
-    if not measured:
-        return EXIT_ENVIRONMENT
-    unknown = [getattr(result, "value", 0.0) is None for result in measured]
+    absent = [result.exit_code for result in results if isinstance(result, Absent)]
+    if len(absent) == len(results):
+        return min(absent)
+    unknown = [getattr(result, "value", 0.0) is None for result in results if not isinstance(result, Absent)]
     return EXIT_BUDGET if all(unknown) else EXIT_OK

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from burnish.core.budget import Budget
-from burnish.core.errors import BudgetExhausted, EnvironmentProblem
+from burnish.core.errors import EXIT_BUDGET, EXIT_ENVIRONMENT, BudgetExhausted, EnvironmentProblem
 from burnish.core.progress import progress
 from burnish.taskbench.errors import Unsupported
 from burnish.taskbench.estimate import Mode, estimate
@@ -26,10 +26,11 @@ Graphs = Graph | Sequence[Graph]
 
 @dataclass(frozen=True)
 class Absent:
-    """A system that could not be measured, and why."""
+    """A system that could not be measured, and why; ``exit_code`` says whether it or the time was missing."""
 
     system: str
     reason: str
+    exit_code: int = EXIT_ENVIRONMENT
 
 
 @dataclass
@@ -53,11 +54,12 @@ def metg(
     """Minimum effective task granularity of ``system`` on ``graph`` (several graphs run at the same time).
 
     ``graph.steps`` is the least number of steps of a run; the default budget is 60 seconds.
-    Raises Unsupported or MissingExtraError if the system cannot be measured.
+    Raises EnvironmentProblem if the system is not here or cannot do it, BudgetExhausted if time was too short.
     """
     result = metg_of([system], graph, kernel, threshold, budget, workers, mode)[0]
     if isinstance(result, Absent):
-        raise EnvironmentProblem(f"{result.system}: {result.reason}")
+        kind = BudgetExhausted if result.exit_code == EXIT_BUDGET else EnvironmentProblem
+        raise kind(f"{result.system}: {result.reason}")
     return result
 
 
@@ -76,14 +78,13 @@ def metg_of(
     """
     graphs = (graph,) if isinstance(graph, Graph) else tuple(graph)
     kernel = Kernel(kernel) if isinstance(kernel, str) else kernel
-    budget = (budget or Budget(seconds=60)).start()
-    load = load_average()
+    budget, load = budget or Budget(seconds=60), load_average()
     with ExitStack() as stack, progress("METG") as meter:
         entries: list[_Candidate | Absent] = []
         for system in systems:
             meter.describe(f"starting {name_of(system)}")
             entries.append(_enter(stack, system, graphs, kernel, threshold, budget.seed, workers, mode))
-        _round_robin(entries, budget, meter.describe)
+        _round_robin(entries, budget.start(), meter.describe)
         return [
             entry if isinstance(entry, Absent) else _result(entry, graphs, kernel, threshold, mode, load)
             for entry in entries
@@ -129,12 +130,11 @@ def _round_robin(entries: list[_Candidate | Absent], budget: Budget, describe: C
 
 def _result(
     entry: _Candidate, graphs: tuple[Graph, ...], kernel: Kernel, threshold: float, mode: Mode, load: float
-) -> MetgResult:
+) -> MetgResult | Absent:
     samples, seed = tuple(entry.search.samples), entry.search.seed
     if not samples:
-        raise BudgetExhausted(
-            f"the budget ended before {entry.session.system.name} was measured once", hint="give more"
-        )
+        name = entry.session.system.name
+        return Absent(name, "the budget ended before its first measurement", EXIT_BUDGET)
     return MetgResult(
         entry.session.system.name, entry.session.version, graphs, replace(kernel, ledger=None), threshold,
         entry.session.workers, mode, estimate(samples, threshold, "wall", seed=seed),
