@@ -81,7 +81,8 @@ void cut_leaves(ReducePlan &plan, const Reduction &whole, const Geometry &g, con
                 std::vector<int> &rects) {
     const int64_t leaves = whole.leaves(), row_length = whole.length / shape[0];
     const int pieces = static_cast<int>(std::min<int64_t>(workers, leaves));
-    plan.result = whole_geometry(type, Shape{leaves, whole.rows});
+    const bool rows = whole.inner.axes > 0;  // else the leaf results are a plain sequence again
+    plan.result = whole_geometry(type, rows ? Shape{leaves, whole.rows} : Shape{leaves});
     plan.partial = true;
     for (int p = 0; p < pieces; ++p) {
         const int64_t begin = leaves * p / pieces, end = leaves * (p + 1) / pieces;
@@ -91,7 +92,7 @@ void cut_leaves(ReducePlan &plan, const Reduction &whole, const Geometry &g, con
         Shape in_shape = shape;
         in_shape[0] = high - low;
         const Part in = part(g.of, in_shape, g.strides.data(), g.offset + low * g.strides[0]);
-        const Part to = part(plan.result->of, Shape{end - begin, whole.rows}, plan.result->strides.data(), begin * plan.result->strides[0]);
+        const Part to = part(plan.result->of, rows ? Shape{end - begin, whole.rows} : Shape{end - begin}, plan.result->strides.data(), begin * plan.result->strides[0]);
         rects.push_back(in.rect);
         rects.push_back(to.rect);
         plan.pieces.push_back({whole, in.relative - low * g.strides[0], to.relative, begin, end});

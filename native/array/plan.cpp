@@ -17,7 +17,7 @@ void run_plan(NativeCall *call) {
 runtime::TaskDef *native_task(const std::string &name, const std::vector<ArrayArg> &args) {
     static std::map<std::string, runtime::TaskDef *> known;
     std::string key = name;
-    for (const auto &a : args) key += ' ' + std::to_string(static_cast<int>(a.privilege));
+    for (const auto &a : args) key.append(" ").append(std::to_string(static_cast<int>(a.privilege)));
     runtime::TaskDef *&task = known[key];
     if (task) return task;
     task = new runtime::TaskDef;

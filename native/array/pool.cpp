@@ -31,7 +31,7 @@ Cut &cut_of(const RootClass *of, uint32_t site) {
 
 void learn_cut(ArrayRoot *a, uint64_t structure) {
     Cut &cut = cut_of(a->of, a->site);
-    if (cut.structure == structure || (cut.structure && cut.spaces.size() > a->root->atoms.size())) return;
+    if (cut.structure == structure) return;
     cut.structure = structure;
     cut.bin = &a->of->bins[structure];
     cut.spaces.clear();
@@ -124,32 +124,59 @@ void ArrayRoot::give(Root *) {
     pooled_classes().insert(of);
 }
 
+namespace {
+
+void collect_finished(Context &c, Bin &bin) {
+    while (!bin.dead.empty() && finished(c, bin.dead.front())) {
+        bin.ready.push_back(bin.dead.front());
+        bin.dead.pop_front();
+    }
+}
+
+// A free root that is cut otherwise, if the class holds many: programs that keep changing their cuts would hoard.
+ArrayRoot *steal(Context &c, RootClass *of) {
+    int64_t idle = 0;
+    Bin *largest = nullptr;
+    for (auto &[structure, bin] : of->bins) {
+        collect_finished(c, bin);
+        idle += static_cast<int64_t>(bin.ready.size());
+        if (!largest || bin.ready.size() > largest->ready.size()) largest = &bin;
+    }
+    if (!largest || idle < kAheadRoots || idle * of->bytes < kAheadBytes) return nullptr;
+    ArrayRoot *a = largest->ready.back();
+    largest->ready.pop_back();
+    return a;
+}
+
+}  // namespace
+
 ArrayRoot *take_root(Context &c, RootClass *of, uint32_t site) {
     const Cut &cut = cut_of(of, site);
     Bin &bin = cut.bin ? *cut.bin : of->bins[of->uncut];
     for (;;) {
-        while (!bin.dead.empty() && finished(c, bin.dead.front())) {
-            bin.ready.push_back(bin.dead.front());
-            bin.dead.pop_front();
-        }
+        collect_finished(c, bin);
         const auto waiting = static_cast<int64_t>(bin.dead.size());
         if (!bin.ready.empty() || waiting < kAheadRoots || waiting * of->bytes < kAheadBytes || c.failed() || !c.in_flight()) break;
         if (!c.drain(c.in_flight() / 2)) return nullptr;
     }
-    ArrayRoot *a;
-    if (bin.ready.empty()) {
+    ArrayRoot *a = nullptr;
+    if (!bin.ready.empty()) {
+        a = bin.ready.back();  // most likely still in a cache
+        bin.ready.pop_back();
+    } else if (of->bins.size() > 1) {
+        a = steal(c, of);
+    }
+    if (!a) {
         a = make_array_root(of);
         if (!a) return nullptr;
         if (!of->uncut) of->uncut = a->root->structure();
-        apply_cut(a->root, cut);
     } else {
-        a = bin.ready.back();  // most likely still in a cache
-        bin.ready.pop_back();
         g_stats.pooled_bytes -= of->bytes;
         ++g_stats.reused;
         a->root->logical_id = runtime::next_id();
         a->root->bound = 0;
     }
+    apply_cut(a->root, cut);
     a->root->refs = 1;
     a->site = site;
     return a;

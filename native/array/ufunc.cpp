@@ -66,10 +66,10 @@ void broadcast_error(const char *what, const Operand *in, int n, const Geometry 
     auto add = [&](const Geometry *g) {
         std::string list;
         for (int a = 0; a < g->ndim; ++a) {
-            if (a) list += ',';
+            if (a) list.push_back(',');
             list += std::to_string(g->shape[a]);
         }
-        if (g->ndim == 1) list += ',';
+        if (g->ndim == 1) list.push_back(',');
         text.append(" (").append(list).append(")");
     };
     for (int k = 0; k < n; ++k)

@@ -47,7 +47,7 @@ def index(draw: Draw, shape: tuple[int, ...]) -> Any:
     items: list[Any] = []
     for n in shape:
         kind = draw(st.sampled_from(["all", "slice", "slice", "int"]))
-        if kind == "all":
+        if kind == "all" or n == 0:
             items.append(slice(None))
         elif kind == "int":
             items.append(draw(st.integers(-n, n - 1)))

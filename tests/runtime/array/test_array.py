@@ -51,7 +51,7 @@ def run_on_bn(program: Recorder) -> list[Any]:
 
 
 @pytest.mark.parametrize("resources", RESOURCES, ids=str)
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(program=programs())
 def test_random_programs_equal_numpy(resources: dict[str, Any], program: Recorder) -> None:
     with np.errstate(all="ignore"), started(**resources):
