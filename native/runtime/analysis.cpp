@@ -257,6 +257,7 @@ TaskRecord *Context::begin_fold(FoldWork *work) {
     launch->free_work = [](void *w) { delete static_cast<FoldWork *>(w); };
     TaskRecord *t = begin(launch);
     t->kind = RecordKind::Fold;
+    if (options_.record_edges) fold_log.push_back(t->seq);
     ++counters.folds;
     return t;
 }

@@ -685,6 +685,7 @@ BURNISH_BIND(runtime) {
     m.def("task_table", &task_table);
     m.def("timeline", &timeline);
     m.def("edge_log", [] { return current() ? current()->edge_log : std::vector<std::pair<uint64_t, uint64_t>>{}; });
+    m.def("fold_log", [] { return current() ? current()->fold_log : std::vector<uint64_t>{}; });
     m.def("last_seq", [] { return current() ? current()->last_seq() : 0; });
     m.def("placement", &placement, "array"_a);
     m.def("whereabouts", &whereabouts, "array"_a);

@@ -167,6 +167,7 @@ class Context final : public Runner {
     const Options &options() const { return options_; }
     Counters counters;
     std::vector<std::pair<uint64_t, uint64_t>> edge_log;
+    std::vector<uint64_t> fold_log;  // with record_edges: which records are folds
     std::vector<NodeEvent> node_log;                 // with record_edges
     std::vector<std::vector<TimelineEvent>> timeline;  // per worker
     std::thread::id thread() const { return thread_; }
