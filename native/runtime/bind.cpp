@@ -351,7 +351,7 @@ int field_index(RegionNode *node, const std::string &name) {
 nb::object view(nb::handle region, const std::string &field, bool writable) {
     RegionNode *node = region_arg(region);
     if (!node->dense()) throw nb::value_error("a sparse region has no view");
-    return steal(new_view(node->root, field_index(node, field), node->space->bounds(), writable));
+    return steal(new_view(node->root, field_index(node, field), shown_bounds(node), writable));
 }
 
 nb::object packed(nb::handle region, const std::string &field) {

@@ -74,6 +74,7 @@ Context::~Context() {
 void Context::join() { scheduler_.reset(); }
 
 Launch *Context::new_launch(TaskDef *task, uint32_t n_scalars) {
+    if (launches_.dry()) recycle();
     Launch *l = launches_.take();
     l->task = task;
     l->refs.store(0, std::memory_order_relaxed);

@@ -79,7 +79,7 @@ PyObject *new_view(Root *root, int field, const Rect &r, bool writable) {
 PyObject *dense_view(RegionNode *node, int field, bool writable) {
     NodeViews &v = views_of(node);
     PyObject *&slot = (writable ? v.writable : v.read_only)[field];
-    if (!slot) slot = new_view(node->root, field, node->space->bounds(), writable);
+    if (!slot) slot = new_view(node->root, field, shown_bounds(node), writable);
     Py_XINCREF(slot);
     return slot;
 }

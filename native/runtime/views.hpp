@@ -26,6 +26,10 @@ struct NodeViews {
 
 // New references; null with an exception set.
 PyObject *dense_view(RegionNode *node, int field, bool writable);
+// A root without points keeps the extents it was made with.
+inline const Rect &shown_bounds(const RegionNode *node) {
+    return node == node->root->region ? node->root->bounds : node->space->bounds();
+}
 PyObject *new_view(Root *root, int field, const Rect &r, bool writable);
 PyObject *buffer_view(ReduceBuffer *buffer, int field);
 PyObject *sparse_index(RegionNode *node);

@@ -170,7 +170,9 @@ def arrays_of(uses: tuple[Use, ...], argument: Any) -> list[tuple[str, Array]]:
     return [(u.kind, getattr(argument, f)) for u in uses for f in u.fields or type(argument).__slots__]
 
 
-def _call(spec: TaskSpec, regions: tuple[Any, ...], scalars: tuple[Any, ...], color: Any, domain: tuple[int, ...], fails: int) -> Any:
+def _call(
+    spec: TaskSpec, regions: tuple[Any, ...], scalars: tuple[Any, ...], color: Any, domain: tuple[int, ...], fails: int
+) -> Any:
     arrays = [pair for uses, a in zip(spec.params, regions, strict=True) for pair in arrays_of(uses, a)]
     flat = flat_color(color, domain)
     result = apply(spec, arrays, scalars, flat)
@@ -372,4 +374,3 @@ def native_task(spec: TaskSpec) -> Any:
 @functools.cache
 def make_task(spec: TaskSpec) -> Any:
     return native_task(spec) if spec.native else python_task(spec)
-

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from .program_bodies import DTYPES, OPERATORS, apply, values
 from .program_sets import Points
 from .random_programs import (

@@ -7,6 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+
+from burnish import runtime as rt
+from burnish.core.errors import BurnishError
+from burnish.runtime import each
+
 from . import program_bodies
 from .program_bodies import DTYPES, make_task
 from .program_oracle import Outcome, changed
@@ -25,10 +30,6 @@ from .random_programs import (
     Projection,
     RegionRef,
 )
-
-from burnish import runtime as rt
-from burnish.core.errors import BurnishError
-from burnish.runtime import each
 
 
 @dataclass(frozen=True)
@@ -161,13 +162,18 @@ class Runner:
                 made = {"|": part.__or__, "&": part.__and__, "-": part.__sub__}[step.args[0]](other)
             else:
                 build = {"image": rt.image, "preimage": rt.preimage}[step.builder]
-                made, root = build(part, np.array(step.args[0], np.int64), self.region(step.args[1])), self.root_of(step.args[1])
+                made, root = (
+                    build(part, np.array(step.args[0], np.int64), self.region(step.args[1])),
+                    self.root_of(step.args[1]),
+                )
         else:
             parent, root = self.region(step.of), self.root_of(step.of)
             if step.builder == "by_sets":
                 made = rt.by_sets(parent, [np.array(s, np.int64) for s in step.args[0]])
             else:
-                made = {"block": rt.block, "restrict": rt.restrict, "by_color": rt.by_color}[step.builder](parent, *step.args)
+                made = {"block": rt.block, "restrict": rt.restrict, "by_color": rt.by_color}[step.builder](
+                    parent, *step.args
+                )
         self.partitions[step.name], self.owner[step.name] = made, root
 
     def launch(self, step: Launch) -> None:

@@ -53,7 +53,9 @@ class Points:
 
     @cached_property
     def coordinates(self) -> list[tuple[int, ...]]:
-        return list(zip(*(c.tolist() for c in np.unravel_index(self.ids, self.shape)), strict=True)) if self.bits else []
+        return (
+            list(zip(*(c.tolist() for c in np.unravel_index(self.ids, self.shape)), strict=True)) if self.bits else []
+        )
 
     @cached_property
     def bounds(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -120,12 +122,18 @@ def block(parent: Points, colors: tuple[int, ...]) -> Pieces:
             sets.append(Points.rect(parent.shape, lo, hi))
         else:
             n = parent.volume
-            sets.append(Points.of(parent.shape, parent.ids[color[0] * n // colors[0] : (color[0] + 1) * n // colors[0]]))
+            sets.append(
+                Points.of(parent.shape, parent.ids[color[0] * n // colors[0] : (color[0] + 1) * n // colors[0]])
+            )
     return Pieces(colors, tuple(sets))
 
 
 def restrict(
-    parent: Points, colors: tuple[int, ...], transform: Sequence[Sequence[int]], extent: Sequence[int], offset: Sequence[int]
+    parent: Points,
+    colors: tuple[int, ...],
+    transform: Sequence[Sequence[int]],
+    extent: Sequence[int],
+    offset: Sequence[int],
 ) -> Pieces:
     sets = []
     for color in colors_of(colors):

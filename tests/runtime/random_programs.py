@@ -223,12 +223,16 @@ class Geometry:
             if step.builder == "by_sets":
                 made = Pieces((len(step.args[0]),), tuple(Points.of(parent.shape, s) for s in step.args[0]))
             else:
-                build: Callable[..., Pieces] = {"block": sets.block, "restrict": sets.restrict, "by_color": sets.by_color}[step.builder]
+                build: Callable[..., Pieces] = {
+                    "block": sets.block,
+                    "restrict": sets.restrict,
+                    "by_color": sets.by_color,
+                }[step.builder]
                 made = build(parent, *step.args)
         self.partitions[step.name], self.partition_root[step.name] = made, root
         self.partition_parent[step.name] = parent
 
-    def project(self, p: Projection, color: tuple[int, ...], edge: str) -> int | None | str:
+    def project(self, p: Projection, color: tuple[int, ...], edge: str) -> int | str | None:
         """Row-major color of the partition; None: skip; "error": outside."""
         colors = self.partitions[p.partition].colors
         if p.kind == "table":
@@ -452,7 +456,9 @@ class Generator:
 
     def add_partition(self) -> None:
         rng, g = self.rng, self.geometry
-        builder = rng.choice(("block", "block", "block", "restrict", "ghost", "ghost", "by_color", "by_sets", "image", "preimage", "op"))
+        builder = rng.choice(
+            ("block", "block", "block", "restrict", "ghost", "ghost", "by_color", "by_sets", "image", "preimage", "op")
+        )
         parent = self.any_region()
         points = g.points(parent)
         dims = len(points.shape)
@@ -463,7 +469,12 @@ class Generator:
         elif builder == "restrict":
             colors = self.colors(rng.randint(1, min(dims, 3)))
             matrix = tuple(tuple(rng.randint(-1, 3) for _ in colors) for _ in range(dims))
-            args = (colors, matrix, tuple(rng.randint(0, 5) for _ in range(dims)), tuple(rng.randint(-1, 3) for _ in range(dims)))
+            args = (
+                colors,
+                matrix,
+                tuple(rng.randint(0, 5) for _ in range(dims)),
+                tuple(rng.randint(-1, 3) for _ in range(dims)),
+            )
         elif builder == "by_color":
             top = rng.randint(0, 4)
             args = (tuple(rng.randint(-1 if rng.random() < 0.3 else 0, top) for _ in range(points.volume)),)
@@ -475,7 +486,11 @@ class Generator:
                 return
             of = rng.choice(sorted(g.partitions))
             if builder == "ghost":
-                args = (tuple(rng.randint(0, 2) for _ in g.partition_parent[of].shape), rng.random() < 0.4, rng.random() < 0.6)
+                args = (
+                    tuple(rng.randint(0, 2) for _ in g.partition_parent[of].shape),
+                    rng.random() < 0.4,
+                    rng.random() < 0.6,
+                )
             elif builder == "op":
                 mates = [
                     q for q, r in g.partition_root.items()
@@ -543,7 +558,9 @@ class Generator:
         if len(colors) > 1 and rng.random() < 0.6:
             axes = [(rng.randrange(len(domain)) if rng.random() < 0.7 else None) for _ in colors]
             if any(a is not None for a in axes) and all(colors):
-                offsets = [rng.randint(-1, 1) if a is not None else rng.randrange(n) for a, n in zip(axes, colors, strict=True)]
+                offsets = [
+                    rng.randint(-1, 1) if a is not None else rng.randrange(n) for a, n in zip(axes, colors, strict=True)
+                ]
                 return Projection(part, "axes", (tuple(zip(axes, offsets, strict=True)),))
         stray = 1 if rng.random() < 0.1 else 0
         table = {c: tuple(rng.randint(-stray, max(n - 1 + stray, 0)) for n in colors) for c in sets.colors_of(domain)}
@@ -568,7 +585,11 @@ class Generator:
         points, refused = self.geometry.point_tasks(launch)
         if refused and rng.random() < 0.95:
             return False
-        if domain is not None and rng.random() < 0.3 and self.geometry.point_tasks(replace(launch, edge="error"))[1] == refused:
+        if (
+            domain is not None
+            and rng.random() < 0.3
+            and self.geometry.point_tasks(replace(launch, edge="error"))[1] == refused
+        ):
             launch = replace(launch, edge="error")
         scalars = tuple(self.scalar(kind, task.native) for kind in task.scalars)
         when = self.future(("i", "b", "f"), none=True) if domain is not None and rng.random() < 0.12 else None
@@ -622,7 +643,10 @@ class Generator:
             kind = self.maps[launch].task.returns
             step = FoldFutures(self.fresh(), launch, rng.choice(("+", "min", "max") + (("*",) if kind == "f" else ())))
             self.steps.append(step)
-            self.singles[step.name] = ("f" if kind == "f" else "wide", False)  # sums may exceed 64 bits: Python scalars only
+            self.singles[step.name] = (
+                "f" if kind == "f" else "wide",
+                False,
+            )  # sums may exceed 64 bits: Python scalars only
         elif self.blocking and (future := self.future(("i", "b", "f", "wide"), none=True)):
             self.steps.append(Get(future))
 
@@ -633,7 +657,9 @@ class Generator:
 
     def add_fill(self) -> None:
         region, field = self.region_and_field()
-        self.steps.append(Fill(region, field, self.rng.randint(-99, 99) if DTYPES[field][0] == "i8" else self.rng.random() + 0.5))
+        self.steps.append(
+            Fill(region, field, self.rng.randint(-99, 99) if DTYPES[field][0] == "i8" else self.rng.random() + 0.5)
+        )
 
     def add_host(self) -> None:
         region, field = self.region_and_field()

@@ -105,7 +105,9 @@ def pennant_fields(deck: Any, pieces: int, **resources: Any) -> dict[str, np.nda
 
 
 @pytest.mark.parametrize("problem", ["nohsmall", "sedovsmall", "leblanc"])
-def test_pennant_reproduces_the_reference_fields_bitwise_on_every_executor(shared_data: Callable[[str], Path], problem: str) -> None:
+def test_pennant_reproduces_the_reference_fields_bitwise_on_every_executor(
+    shared_data: Callable[[str], Path], problem: str
+) -> None:
     base = shared_data("runtime") / "pennant"
     deck = pennant.read_deck(base / f"{problem}.pnt")
     expected = pennant_oracle.read_fields(base / f"{problem}.xy.std")

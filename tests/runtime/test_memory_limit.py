@@ -9,8 +9,8 @@ import time
 import numpy as np
 import pytest
 
-from burnish._native import runtime as _rt
 from burnish import runtime as rt
+from burnish._native import runtime as _rt
 from burnish.runtime import Read, ReadWrite, Reduce, each, task
 from burnish.runtime.errors import RuntimeProblem
 from burnish.runtime.memory import parse_size, size_text

@@ -114,7 +114,9 @@ def test_killed_workers_are_replaced_and_their_tasks_repeated(expected: list[byt
 
 
 def test_without_recovery_the_error_says_what_was_lost() -> None:
-    with pytest.raises(WorkerLostError, match=r"worker \d \(pid \d+, signal 9.*died in task 'suicide'; region pu\[1\] lost"):
+    with pytest.raises(
+        WorkerLostError, match=r"worker \d \(pid \d+, signal 9.*died in task 'suicide'; region pu\[1\] lost"
+    ):
         with rt.start(executor="processes", workers=2):
             u = rt.region(8, "f8", name="u")
             pu = rt.block(u, 2)
@@ -173,13 +175,20 @@ print(repr(seen), repr(float(u.numpy().sum())))
 
 
 def _run(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-m", "burnish", "run", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-m", "burnish", "run", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 5))])
 def test_a_killed_program_is_resumed_to_the_same_answer(tmp_path: Path, seed: int) -> None:
     program_file = tmp_path / "steps.py"
-    program_file.write_text(RESUMABLE.replace("u = rt.region", "rt.start(recovery='lineage', log=sys.argv[2], resume=len(sys.argv) > 3, checkpoint_every=0.1)\nu = rt.region") )
+    program_file.write_text(
+        RESUMABLE.replace(
+            "u = rt.region",
+            "rt.start(recovery='lineage', log=sys.argv[2], resume=len(sys.argv) > 3, checkpoint_every=0.1)\nu = rt.region",
+        )
+    )
     plain = tmp_path / "plain.py"
     plain.write_text(RESUMABLE)
     answer, _ = _run(str(plain), "500").communicate(timeout=60)
@@ -197,7 +206,12 @@ def test_a_killed_program_is_resumed_to_the_same_answer(tmp_path: Path, seed: in
 
 def test_another_program_is_refused_at_its_first_different_launch(tmp_path: Path) -> None:
     program_file = tmp_path / "steps.py"
-    program_file.write_text(RESUMABLE.replace("u = rt.region", "rt.start(recovery='lineage', log=sys.argv[2], resume=len(sys.argv) > 3, checkpoint_every=0.01)\nu = rt.region"))
+    program_file.write_text(
+        RESUMABLE.replace(
+            "u = rt.region",
+            "rt.start(recovery='lineage', log=sys.argv[2], resume=len(sys.argv) > 3, checkpoint_every=0.01)\nu = rt.region",
+        )
+    )
     log = str(tmp_path / "log")
     _run(str(program_file), "100", log).communicate(timeout=60)
     program_file.write_text(program_file.read_text().replace("step.map(2, p[each], k)\n", "total.map(2, p[each])\n"))

@@ -520,7 +520,13 @@ INTERRUPTED = """
 
 @pytest.mark.parametrize(
     ("workers", "executor", "where"),
-    [(2, "threads", "fence"), (1, "threads", "host"), (2, "threads", "sleep"), (1, "threads", "body"), (1, "serial", "body")],
+    [
+        (2, "threads", "fence"),
+        (1, "threads", "host"),
+        (2, "threads", "sleep"),
+        (1, "threads", "body"),
+        (1, "serial", "body"),
+    ],
 )
 def test_control_c_hangs_nothing(tmp_path: Path, workers: int, executor: str, where: str) -> None:
     script = tmp_path / "program.py"

@@ -25,13 +25,18 @@ def command(
     engine: options.Engine = "local",
     workers: options.Workers = None,
     executor: Annotated[
-        Literal["auto", "serial", "threads", "processes"], typer.Option("--executor", help="How tasks run on this machine.")
+        Literal["auto", "serial", "threads", "processes"],
+        typer.Option("--executor", help="How tasks run on this machine."),
     ] = "auto",
-    check: Annotated[bool, typer.Option("--check", help="Guard every body: wrong accesses become errors (slow).")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Guard every body: wrong accesses become errors (slow).")
+    ] = False,
     recovery: Annotated[
         Literal["none", "retry", "lineage"], typer.Option("--recovery", help="What happens when a worker dies.")
     ] = "none",
-    log: Annotated[Path | None, typer.Option("--log", metavar="DIR", help="Where recovery=lineage keeps its journal.")] = None,
+    log: Annotated[
+        Path | None, typer.Option("--log", metavar="DIR", help="Where recovery=lineage keeps its journal.")
+    ] = None,
     resume: Annotated[
         Path | None, typer.Option("--resume", metavar="DIR", help="Go on with a killed program from its journal.")
     ] = None,
@@ -87,7 +92,24 @@ def _split(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
     return rest, found
 
 
-def run(program: Path, arguments: list[str], *, engine: str, workers: int | None, executor: str, check: bool, recovery: str, log: Path | None, resume: Path | None, trace: str, explain: bool, graph: Path | None, json: bool, html: Path | None, quiet: bool) -> int:
+def run(
+    program: Path,
+    arguments: list[str],
+    *,
+    engine: str,
+    workers: int | None,
+    executor: str,
+    check: bool,
+    recovery: str,
+    log: Path | None,
+    resume: Path | None,
+    trace: str,
+    explain: bool,
+    graph: Path | None,
+    json: bool,
+    html: Path | None,
+    quiet: bool,
+) -> int:
     """Run the program with these settings as defaults; returns the exit code."""
     if not program.is_file():
         raise BurnishError(f"{program}: no such program")
@@ -109,8 +131,16 @@ def run(program: Path, arguments: list[str], *, engine: str, workers: int | None
     looks = explain or json or html is not None or graph is not None
     set_defaults(
         Settings(
-            engine=engine, workers=workers, executor=executor, check=check, trace=trace == "on", recovery=recovery,
-            profile=looks, record_edges=looks, log=None if directory is None else str(directory), resume=resume is not None,
+            engine=engine,
+            workers=workers,
+            executor=executor,
+            check=check,
+            trace=trace == "on",
+            recovery=recovery,
+            profile=looks,
+            record_edges=looks,
+            log=None if directory is None else str(directory),
+            resume=resume is not None,
         )  # fmt: skip
     )
     recorded: list[recording.Recording] = []

@@ -25,7 +25,9 @@ def page(title: str, run: Recording) -> Report:
         report.figure(draw_timeline(run), "Timeline", "One row per worker; 0 is the launching thread.")
         report.figure(draw_parallelism(run), "Parallelism", "Bodies running at the same time.")
     if run.edges:
-        report.figure(draw_graph(run), "Task graph", f"The last {_MOST_NODES} tasks at most; edges point to successors.")
+        report.figure(
+            draw_graph(run), "Task graph", f"The last {_MOST_NODES} tasks at most; edges point to successors."
+        )
     return report
 
 
@@ -71,7 +73,9 @@ def _traces(report: Report, run: Recording) -> None:
     for t in known[:3]:
         report.table(("source line", "tasks"), _lines(t.lines, t.tasks), title=f"Trace {t.name or t.id}: one replay")
     if run.strip:
-        report.figure(draw_strip(run), "Ops in program order", "One color per trace; grey: analysed, black: a blocking read.")
+        report.figure(
+            draw_strip(run), "Ops in program order", "One color per trace; grey: analysed, black: a blocking read."
+        )
         report.figure(draw_coverage(run), "Coverage", "Share of the last 100 ops that were replayed.")
     ended = run.why_replays_ended()
     if ended:
@@ -83,7 +87,10 @@ def _lines(lines: tuple[str, ...], tasks: tuple[str, ...]) -> list[tuple[str, st
     seen: dict[str, Counter[str]] = {}
     for line, task in zip(lines, tasks, strict=False):
         seen.setdefault(line, Counter())[task] += 1
-    return [(line, ", ".join(f"{n} x {name}" if n > 1 else name for name, n in names.items())) for line, names in seen.items()]
+    return [
+        (line, ", ".join(f"{n} x {name}" if n > 1 else name for name, n in names.items()))
+        for line, names in seen.items()
+    ]
 
 
 def draw_timeline(run: Recording) -> Any:
@@ -93,7 +100,12 @@ def draw_timeline(run: Recording) -> Any:
         spans = [s for s in run.timeline[-_MOST_SPANS:] if s.task == name]
         for worker in {s.worker for s in spans}:
             bars = [(s.start, max(s.end - s.start, 1e-7)) for s in spans if s.worker == worker]
-            ax.broken_barh(bars, (worker - 0.4, 0.8), facecolors=color, label=name if worker == min(s.worker for s in spans) else None)
+            ax.broken_barh(
+                bars,
+                (worker - 0.4, 0.8),
+                facecolors=color,
+                label=name if worker == min(s.worker for s in spans) else None,
+            )
     ax.set(xlabel="seconds", ylabel="worker", yticks=sorted({s.worker for s in run.timeline}))
     legend(ax)
     return fig

@@ -55,8 +55,16 @@ def simulate(
             if html is not None:
                 other = tracing.simulate(stream, tracing.TraceConfig(algorithm="apophenia", deterministic=True))
                 report.section(name)
-                report.figure(_strip(stream.separators, found.trace), f"{name}: ops by trace", "Grey: analysed; black: a blocking read.")
-                report.figure(_coverage(found.trace, other.trace), f"{name}: coverage", "Share of the last 200 positions that were replayed.")
+                report.figure(
+                    _strip(stream.separators, found.trace),
+                    f"{name}: ops by trace",
+                    "Grey: analysed; black: a blocking read.",
+                )
+                report.figure(
+                    _coverage(found.trace, other.trace),
+                    f"{name}: coverage",
+                    "Share of the last 200 positions that were replayed.",
+                )
     columns = ("stream", "positions", "tail", "total", "warm-up", "replays", "mean length", "traces")
     report.table(columns, rows, title=f"Coverage by {algorithm}")
     if html is not None:

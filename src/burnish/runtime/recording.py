@@ -115,7 +115,10 @@ def record() -> Recording:
     names = {row[0]: row[1] for row in _rt.task_table()}
     return Recording(
         counters=_rt.counters(),
-        tasks=tuple(TaskRow(*row[:5], seconds=row[5] / 1e9) for row in _rt.task_table()),
+        tasks=tuple(
+            TaskRow(number, name, launches, points, runs, nanoseconds / 1e9)
+            for number, name, launches, points, runs, nanoseconds in _rt.task_table()
+        ),
         traces=tuple(
             TraceRow(
                 t["id"], t["name"], t["length"], t["replays"], t["reliability"], t["bytes"], t["edges"],

@@ -205,7 +205,9 @@ class Region(_rt.RegionBase):  # type: ignore[misc]
         chosen = self._field(field)
         log = journal.current()
         if log is not None and log.replaying:
-            with journal.recalled(mode, chosen.dtype, self.shape + chosen.inner if self.dense else (self.volume, *chosen.inner), log) as past:
+            with journal.recalled(
+                mode, chosen.dtype, self.shape + chosen.inner if self.dense else (self.volume, *chosen.inner), log
+            ) as past:
                 yield past
             return
         with self._host(mode, chosen) as array:

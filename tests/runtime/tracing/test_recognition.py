@@ -31,7 +31,9 @@ def test_known_strings(shared_data: Callable[[str], Path], index: int) -> None:
     assert order.tolist() == case["suffix_array"]
     assert common.tolist() == case["lcp"]
     found = tracing.find_repeats(case["tokens"], case["min_length"])
-    assert [(r.start, r.end, len(r.starts)) for r in found] == [(r["start"], r["end"], r["count"]) for r in case["repeats"]]
+    assert [(r.start, r.end, len(r.starts)) for r in found] == [
+        (r["start"], r["end"], r["count"]) for r in case["repeats"]
+    ]
 
 
 @pytest.mark.parametrize("index", range(5))
@@ -44,7 +46,9 @@ def test_generated_strings(shared_data: Callable[[str], Path], index: int) -> No
                 text += [kind] * case["token_repeats"]
         text.append(outer + case["token_kinds"])
     found = tracing.find_repeats(text, case["min_length"])
-    assert [(r.start, r.end, len(r.starts)) for r in found] == [(r["start"], r["end"], r["count"]) for r in case["repeats"]]
+    assert [(r.start, r.end, len(r.starts)) for r in found] == [
+        (r["start"], r["end"], r["count"]) for r in case["repeats"]
+    ]
 
 
 @settings(max_examples=300, deadline=None)

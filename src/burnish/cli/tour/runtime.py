@@ -123,8 +123,14 @@ def stop(report: Report, settings: TourSettings) -> str:
             )  # fmt: skip
         speedups.append(serial.seconds / traced.seconds)
         report.text(f"**{program.name}**: {program.what}.")
-        report.figure(draw_timeline(traced.recording), f"{program.name}: who ran what", "One row per worker, auto-traced run.")
-        report.figure(draw_strip(traced.recording), f"{program.name}: its launches in program order", "Coloured: replayed from a trace that the runtime found by itself.")
+        report.figure(
+            draw_timeline(traced.recording), f"{program.name}: who ran what", "One row per worker, auto-traced run."
+        )
+        report.figure(
+            draw_strip(traced.recording),
+            f"{program.name}: its launches in program order",
+            "Coloured: replayed from a trace that the runtime found by itself.",
+        )
     columns = ("program", "how", "seconds", "speed-up", "us per launch", "replayed", "same bits")
     report.table(columns, rows, title="Same program, same bits")
     killed, survived = _kill_one(settings)
@@ -174,4 +180,6 @@ def _launch_picture(report: Report, rows: list[tuple[Any, ...]]) -> None:
         ax.bar(np.arange(len(names)) + 0.27 * (k - 1), heights, 0.25, label=how)
     ax.set(xticks=np.arange(len(names)), xticklabels=names, ylabel="us per launch (all points)")
     legend(ax)
-    report.figure(fig, "What a launch costs", "Argument decoding, analysis or replay, issue. Sequential: with the bodies.")
+    report.figure(
+        fig, "What a launch costs", "Argument decoding, analysis or replay, issue. Sequential: with the bodies."
+    )

@@ -71,8 +71,14 @@ class Processes:
     def lost(self, index: int, task: str, color: Any, regions: list[Region]) -> WorkerLostError:
         """The error of a task whose worker died."""
         at = "" if color is None else f", color {color}"
-        what = f"; {'regions' if len(regions) > 1 else 'region'} {', '.join(r.name for r in regions)} lost" if regions else ""
-        return WorkerLostError(f"{self.pool[index].epitaph()} died in task '{task}'{at}{what}. Run with recovery=\"retry\"")
+        what = (
+            f"; {'regions' if len(regions) > 1 else 'region'} {', '.join(r.name for r in regions)} lost"
+            if regions
+            else ""
+        )
+        return WorkerLostError(
+            f"{self.pool[index].epitaph()} died in task '{task}'{at}{what}. Run with recovery=\"retry\""
+        )
 
     def stop(self) -> None:
         self.pool.stop()

@@ -54,7 +54,9 @@ class Journal:
     (Young's formula turns it and the measured cost into the checkpoint period). ``period`` overrides it.
     """
 
-    def __init__(self, directory: Path, *, resume: bool = False, mtbf: float = 3600.0, period: float | None = None) -> None:
+    def __init__(
+        self, directory: Path, *, resume: bool = False, mtbf: float = 3600.0, period: float | None = None
+    ) -> None:
         known = directory.is_dir() and any(directory.glob("*.log"))
         if resume and not known:
             raise LineageMissingError(f"{directory} holds no journal to resume")
@@ -124,7 +126,9 @@ class Journal:
         if self.replaying:
             event = self._expect("region", f"a new region of shape {shape}")
             if tuple(map(tuple, event[2])) != (*fields, ("", str(shape))):
-                raise LineageMismatchError(f"event {self._at}: region {len(self._regions)} has another shape or other fields")
+                raise LineageMismatchError(
+                    f"event {self._at}: region {len(self._regions)} has another shape or other fields"
+                )
             self._advance()
             return
         index = len(self._regions)
@@ -218,14 +222,14 @@ class Journal:
             name = f"{index}-{number}"
             write_atomic(folder / name, raw)
             digest = hashlib.sha256(raw).digest()
-            self._log.append(Kind.CHECKPOINT, Checkpoint(index, number, (), (self._at, 0), f"{folder.name}/{name}", digest))
+            self._log.append(
+                Kind.CHECKPOINT, Checkpoint(index, number, (), (self._at, 0), f"{folder.name}/{name}", digest)
+            )
 
     def _restore(self) -> None:
         """The last skipped event is over: regions get the contents of the checkpoint."""
         assert self._checkpoint is not None
-        digests = {
-            e.record.file: e.record.sha256 for e in self._log.read() if isinstance(e.record, Checkpoint)
-        }
+        digests = {e.record.file: e.record.sha256 for e in self._log.read() if isinstance(e.record, Checkpoint)}
         for index, root in enumerate(self._regions):
             region = _rt.live_region(root)
             if region is None:

@@ -35,7 +35,9 @@ class TraceConfig:
     def __post_init__(self) -> None:
         for name, allowed in (("algorithm", ("burnish", "apophenia", "off")), ("mode", ("eager", "deferred"))):
             if getattr(self, name) not in allowed:
-                raise BurnishError(f"TraceConfig.{name}={getattr(self, name)!r} is none of {', '.join(map(repr, allowed))}")
+                raise BurnishError(
+                    f"TraceConfig.{name}={getattr(self, name)!r} is none of {', '.join(map(repr, allowed))}"
+                )
         self._within("history", 64, 1 << 20)
         self._within("ruler", 8, self.history)
         self._within("min_length", 1, self.history)
@@ -46,7 +48,9 @@ class TraceConfig:
             raise BurnishError(f"TraceConfig.budget={self.budget} must be above 0 and at most 1 (share of one core)")
         needed = self.history * 2 * 64
         if needed > self.memory:
-            raise BurnishError(f"TraceConfig.history={self.history} needs {needed} bytes, more than memory={self.memory}")
+            raise BurnishError(
+                f"TraceConfig.history={self.history} needs {needed} bytes, more than memory={self.memory}"
+            )
 
     def _within(self, name: str, low: int, high: int) -> None:
         value = getattr(self, name)

@@ -38,7 +38,9 @@ def _python_point(body: Body, inputs: int, graph: Graph, ordered: bool) -> Any:
         t, p = rest[-3], rest[-2]
         body(t, p, out, rest[:-3] if orders is None else [rest[i] for i in orders[p]])
 
-    regions = [Parameter("out", Write), *(Parameter(f"in{i}", Read) for i in range(inputs))]
+    write: Any = Write
+    read: Any = Read
+    regions = [Parameter("out", write), *(Parameter(f"in{i}", read) for i in range(inputs))]
     return _rt.make_task(TaskInfo("point", point, (*regions, Parameter("t"), Parameter("p"), Parameter("inputs"))))
 
 
@@ -117,7 +119,9 @@ class Burnish(Base):
         if not self.native:
             return lambda inputs, ordered: _python_point(body, inputs, graph, ordered)
         if kernel.impl != "native" or kernel.name == "gpu_compute":
-            raise Unsupported(f"{self.name} runs native bodies here, not {kernel.name} in {kernel.impl}; use burnish_python")
+            raise Unsupported(
+                f"{self.name} runs native bodies here, not {kernel.name} in {kernel.impl}; use burnish_python"
+            )
         return lambda inputs, ordered: _native_point(body.address, inputs, ordered)
 
     def _launches(self, board: Board, task: Callable[[int, bool], Any]) -> list[Callable[[int], None]]:
