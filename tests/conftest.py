@@ -35,3 +35,12 @@ def shared_data() -> Callable[[str], Path]:
         return path
 
     return folder
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests named in known_failures.txt may fail; they are shown as such."""
+    lines = (Path(__file__).parent / "known_failures.txt").read_text().splitlines()
+    known = {line for line in lines if line and not line.startswith("#")}
+    for item in items:
+        if item.nodeid.partition("[")[0] in known:
+            item.add_marker(pytest.mark.xfail(reason="known failure, see tests/known_failures.txt", strict=False))
