@@ -548,10 +548,11 @@ def test_control_c_hangs_nothing(tmp_path: Path, workers: int, executor: str, wh
 
 def test_an_interrupted_host_access_still_orders_what_comes_after() -> None:
     """Its record once completed before what it waited for, and later writers ran too early."""
-    gate = threading.Event()
+    gate, started = threading.Event(), threading.Event()
 
     @task
     def held(x: ReadWrite) -> None:
+        started.set()
         gate.wait(30)
         x += 1
 
@@ -562,6 +563,7 @@ def test_an_interrupted_host_access_still_orders_what_comes_after() -> None:
     rt.start(workers=3, trace=False)
     u = rt.region(4, "f8", fill=1.0)
     held(u)
+    assert started.wait(30)  # a worker has it: the launching thread is free to be interrupted in its own wait
     timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
